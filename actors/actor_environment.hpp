@@ -1,0 +1,96 @@
+// What surrounds bound actors: who has which address, how a message gets to it, and who watches what is handled.
+//
+// The runtime owns one. Actors post through it; nothing else connects them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "actors/caf_compat.hpp"
+#include "messages/any_message.hpp"
+
+namespace kvferry {
+
+/// Told of every handling before it happens, from the thread on which it happens.
+class handling_observer {
+public:
+  virtual ~handling_observer() = default;
+
+  /// Returns the handling's number, from 1; messages that it sends carry it as their cause.
+  virtual std::uint64_t handling(const address& from, const address& to, std::uint64_t cause,
+                                 const any_message& body) = 0;
+};
+
+class actor_environment {
+public:
+  using registry_handle = caf_bridge::handle<page_registry_messages>;
+  using storage_handle = caf_bridge::handle<storage_messages>;
+  using completions_handle = caf_bridge::handle<completions_messages>;
+  using request_handle = caf_bridge::handle<request_cache_messages>;
+  using publisher_handle = caf_bridge::handle<batch_publisher_messages>;
+
+  /// Takes messages to the engine; called on the sender's thread.
+  std::function<void(address from, std::uint64_t cause, any_message body)> to_engine;
+
+  /// Null: nobody is told (only counted).
+  handling_observer* observer = nullptr;
+
+  /// Takes messages under `stepped` instead of a mailbox; empty under `threaded`.
+  std::function<void(caf_bridge::held_message)> hold;
+
+  /// A held message is on its way into its mailbox: `hold` does not take it again.
+  bool delivering = false;
+
+  registry_handle registry;
+  storage_handle storage;
+  completions_handle completions;
+
+  void add(request_id id, request_handle handle);
+  void add(batch_id id, publisher_handle handle);
+  void remove(const address& who);
+  request_handle find(request_id id) const;
+  publisher_handle find(batch_id id) const;
+
+  /// Asks every actor to end.
+  void stop_all();
+
+  /// Drops every handle.
+  void clear();
+
+  /// Requests and batches that have an actor.
+  std::size_t dynamic_actors() const;
+
+  /// Delivers to whoever has the address; nobody: dropped.
+  void post(const address& from, std::uint64_t cause, outgoing message);
+
+  /// The same for every message of a handling.
+  void post_all(const address& from, std::uint64_t cause, outbox& out);
+
+  /// Number of a handling that is about to begin.
+  template <class Message>
+  std::uint64_t begin_handling(const address& to, const envelope<Message>& message) {
+    handled_.fetch_add(1, std::memory_order_relaxed);
+    return observer == nullptr ? 0 : observer->handling(message.from, to, message.cause, any_message{message.body});
+  }
+
+  std::uint64_t handled() const { return handled_.load(std::memory_order_relaxed); }
+
+  /// Sender and receiver of the message that this thread is sending right now, for `hold`.
+  struct route {
+    address from;
+    address to;
+  };
+  static route& current_route();
+
+private:
+  mutable std::shared_mutex guard_; // of the two maps
+  std::unordered_map<request_id, request_handle> requests_;
+  std::unordered_map<batch_id, publisher_handle> batches_;
+  std::atomic<std::uint64_t> handled_{0};
+};
+
+} // namespace kvferry

@@ -1,0 +1,283 @@
+#include "actors/batch_publisher.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kvferry/contract.hpp"
+
+namespace kvferry {
+
+batch_publisher::batch_publisher(batch_id id, std::size_t groups, const batch_config& config, device& target,
+                                 device_memory& tables, staging_ring_options staging)
+    : id_(id), device_(target), tables_(tables), mirror_(groups, config), staging_(target, staging),
+      rows_(config.rows) {
+  KVFERRY_REQUIRE(tables.size_bytes() >= mirror_.layout().bytes, "batch {}: tables of {} bytes in {}", id.value(),
+                  mirror_.layout().bytes, tables.size_bytes());
+}
+
+std::optional<row_id> batch_publisher::row_of(request_id request) const {
+  auto found = row_of_.find(request);
+  return found == row_of_.end() ? std::nullopt : std::optional{found->second};
+}
+
+// -- rows
+// --------------------------------------------------------------------------------------------------------------
+
+void batch_publisher::handle(const join_row& message, outbox& out) {
+  if (dropped_.contains(message.request))
+    return; // rule 10: late words of the dead
+  auto hole = std::find_if(rows_.begin(), rows_.end(), [](const row_state& r) { return r.request.is_none(); });
+  if (hole == rows_.end()) {
+    out.send(message.request, row_joined{id_, row_id::none()});
+    return;
+  }
+  const row_id row{static_cast<std::uint32_t>(hole - rows_.begin())};
+  *hole = row_state{message.request, 0, 0, true, false};
+  row_of_[message.request] = row;
+  mirror_.set_owner(row, message.request);
+  change_row(row, message.seq, true, message.pages, message.history);
+  out.send(message.request, row_joined{id_, row});
+  publish_when_told(out);
+}
+
+void batch_publisher::handle(const row_changed& message, outbox& out) {
+  if (auto row = row_of(message.request))
+    change_row(*row, message.seq, message.whole, message.changes, message.history);
+  else // it has left: the next publication does not show it, and that acknowledges the number
+    left_numbers_.push_back({message.request, message.seq});
+  publish_when_told(out);
+}
+
+void batch_publisher::change_row(row_id row, row_seq seq, bool whole, const std::vector<page_change>& pages,
+                                 const std::vector<group_history>& history) {
+  row_state& state = rows_[row.value()];
+  state.seq = std::max(state.seq, seq);
+  state.changed = state.changed || whole || !pages.empty() || !history.empty();
+  if (whole) {
+    mirror_.clear_pages(row);
+    state.oversized = false;
+  }
+  state.oversized = state.oversized || std::any_of(pages.begin(), pages.end(), [&](const page_change& p) {
+                      return p.ordinal >= mirror_.layout().max_blocks;
+                    });
+  if (state.oversized) {
+    mirror_.clear_pages(row);
+    return;
+  }
+  for (const page_change& page : pages)
+    mirror_.set_page(row, page.group, page.ordinal, page.on, page.slot);
+  for (const group_history& h : history)
+    mirror_.set_history(row, h.group, h.blocks);
+}
+
+void batch_publisher::empty_row(row_id row) {
+  mirror_.clear_pages(row);
+  mirror_.set_owner(row, request_id::none());
+  rows_[row.value()] = row_state{};
+  rows_[row.value()].changed = true;
+}
+
+void batch_publisher::handle(const leave_row& message, outbox& out) {
+  depart(message.request, message.closing, out);
+  out.send(message.request, row_left{id_});
+  publish_when_told(out);
+}
+
+void batch_publisher::handle(const drop_row& message, outbox& out) {
+  dropped_.insert(message.request);
+  depart(message.request, true, out);
+  publish_when_told(out);
+}
+
+/// Leaving counts only with a publication that does not show the row (rule 4).
+void batch_publisher::depart(request_id request, bool closing, outbox& out) {
+  if (auto row = row_of(request)) {
+    left_numbers_.push_back({request, rows_[row->value()].seq});
+    empty_row(*row);
+    row_of_.erase(request);
+  }
+  auto known =
+      std::find_if(departed_.begin(), departed_.end(), [&](const departure& d) { return d.request == request; });
+  if (known != departed_.end()) {
+    known->closing = known->closing || closing;
+  } else if (shown_.contains(request)) {
+    departed_.push_back({request, closing});
+  } else if (closing) {
+    out.send(rows_published{id_, 0, {}, {request}, {}});
+  } else {
+    out.send(request, row_gone{id_});
+  }
+}
+
+// -- publications
+// ------------------------------------------------------------------------------------------------------
+
+void batch_publisher::handle(const publish& message, outbox& out) {
+  if (open_reads_ > 0 || asked_) {
+    out.send(published{message.call,
+                       version_,
+                       0,
+                       {},
+                       refusal{error_code::read_open,
+                               asked_ ? "another publication waits" : fmt::format("{} reads are open", open_reads_),
+                               {}}});
+    return;
+  }
+  asked_ = message;
+  publish_when_told(out);
+}
+
+/// A request that has ended, or left, satisfies whatever is asked of it.
+bool batch_publisher::shows(const row_number& wanted) const {
+  auto row = row_of(wanted.request);
+  return !row || rows_[row->value()].seq >= wanted.seq;
+}
+
+void batch_publisher::publish_when_told(outbox& out) {
+  if (!asked_ || !std::all_of(asked_->seen.begin(), asked_->seen.end(), [&](const row_number& w) { return shows(w); }))
+    return;
+  publish message = std::move(*asked_);
+  asked_.reset();
+  publish_now(message, out);
+}
+
+void batch_publisher::publish_now(const publish& message, outbox& out) {
+  if (!message.after.empty())
+    device_.wait(message.stream, message.after);
+  std::vector<row_id> order;
+  for (request_id request : message.order)
+    if (auto row = row_of(request))
+      order.push_back(*row);
+  mirror_.set_active(order);
+
+  published done{message.call, version_, 0, {}, {}};
+  rows_published told{id_, version_, {}, {}, {}};
+  if (mirror_.changed() || has_news())
+    told.readers = end_readers(message.stream);
+  if (mirror_.changed() && !upload(message, done)) {
+    readers_.add(told.readers);
+    out.send(std::move(done));
+    return;
+  }
+  told.version = done.version;
+  for (std::uint32_t r = 0; r < rows_.size(); ++r) {
+    row_state& row = rows_[r];
+    row.changed = false;
+    if (row.oversized)
+      done.failed.push_back(row.request);
+    if (row.request.is_none() || row.told == row.seq)
+      continue;
+    row.told = row.seq;
+    shown_.insert(row.request);
+    told.shown.push_back({row.request, row.seq});
+  }
+  for (const row_number& left : std::exchange(left_numbers_, {}))
+    told.shown.push_back(left);
+  for (const departure& d : std::exchange(departed_, {})) {
+    shown_.erase(d.request);
+    if (d.closing)
+      told.gone.push_back(d.request);
+    else
+      out.send(d.request, row_gone{id_});
+  }
+  out.send(std::move(done));
+  out.send(std::move(told));
+}
+
+/// Something that the registry or a request waits to hear of.
+bool batch_publisher::has_news() const {
+  return !left_numbers_.empty() || !departed_.empty() ||
+         std::any_of(rows_.begin(), rows_.end(), [](const row_state& row) { return row.told != row.seq; });
+}
+
+/// Behind all readers of the versions so far. A publication on another stream than last time comes after them.
+fence_set batch_publisher::end_readers(stream_id next) {
+  if (version_ == 0)
+    return {};
+  fence_set readers = std::exchange(readers_, {});
+  readers.add(device_.record(stream_));
+  fence_set elsewhere = readers;
+  elsewhere.remove_if([&](fence f) { return f.stream == next; });
+  if (!elsewhere.empty())
+    device_.wait(next, elsewhere);
+  return readers;
+}
+
+/// Writes what changed into the tables, on the caller's stream. False: refused, nothing was done.
+bool batch_publisher::upload(const publish& message, published& done) {
+  staging_.reclaim(message.passed);
+  std::uint64_t rows_changed = 0;
+  for (const row_state& row : rows_)
+    rows_changed += row.changed ? 1u : 0u;
+  auto slot = staging_.acquire(mirror_.changes() + rows_changed);
+  if (!slot) {
+    done.refused = refusal{slot.error().code, slot.error().message, {}};
+    return false;
+  }
+  ++version_;
+  for (std::uint32_t r = 0; r < rows_.size(); ++r)
+    if (rows_[r].changed)
+      mirror_.set_row_version(row_id{r}, version_);
+  const std::size_t count = mirror_.changes();
+  auto entries = slot->entries.first(count);
+  mirror_.take_changes(entries);
+  device_.write_tables(message.stream, tables_, entries);
+  written_ = device_.record(message.stream);
+  staging_.publish(*slot, written_);
+  stream_ = message.stream;
+  ++publications_;
+  entries_ += count;
+  done.version = version_;
+  done.entries = count;
+  return true;
+}
+
+// -- readers on other streams
+// ------------------------------------------------------------------------------------------
+
+void batch_publisher::handle(const begin_read& message, outbox& out) {
+  read_changed changed{message.call, version_, {}};
+  if (version_ == 0) {
+    changed.refused = refusal{error_code::not_published, "nothing was published yet", {}};
+  } else {
+    if (message.stream != stream_)
+      device_.wait(message.stream, written_);
+    ++open_reads_;
+  }
+  out.send(std::move(changed));
+}
+
+void batch_publisher::handle(const end_read& message, outbox& out) {
+  read_changed changed{message.call, version_, {}};
+  if (open_reads_ == 0) {
+    changed.refused = refusal{error_code::invalid_argument, "no read is open", {}};
+  } else {
+    --open_reads_;
+    readers_.add(device_.record(message.stream));
+  }
+  out.send(std::move(changed));
+}
+
+void batch_publisher::handle(const close_batch& message, outbox& out) {
+  rows_published told{id_, version_, {}, {}, message.readers};
+  for (const row_state& row : rows_)
+    if (!row.request.is_none()) {
+      told.shown.push_back({row.request, row.seq});
+      out.send(row.request, row_gone{id_});
+    }
+  for (const row_number& left : left_numbers_)
+    told.shown.push_back(left);
+  for (const departure& d : departed_)
+    if (d.closing)
+      told.gone.push_back(d.request);
+    else
+      out.send(d.request, row_gone{id_});
+  out.send(std::move(told));
+  if (asked_)
+    out.send(published{asked_->call, version_, 0, {}, refusal{error_code::runtime_stopped, "the batch is closed", {}}});
+  out.send(batch_closed{message.call, publications_, entries_});
+  ended_ = true;
+}
+
+} // namespace kvferry

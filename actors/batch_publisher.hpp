@@ -1,0 +1,92 @@
+// One batch's publisher: rows, the mirror of the tables, what is not published yet, versions, and who still reads them.
+//
+// A publication shows each row whole before or whole after a change, uploads what changed and nothing else, and waits
+// for exactly the numbers that its caller had been told of. It knows nothing of blocks. A plain class, bound in
+// batch_publisher_actor.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "actors/table_mirror.hpp"
+#include "device/device.hpp"
+#include "device/staging_ring.hpp"
+#include "kvferry/configuration.hpp"
+#include "messages/any_message.hpp"
+
+namespace kvferry {
+
+class batch_publisher {
+public:
+  /// `tables` is the allocation that `table_layout` describes; it and `target` outlive this.
+  batch_publisher(batch_id id, std::size_t groups, const batch_config& config, device& target, device_memory& tables,
+                  staging_ring_options staging = {});
+
+  void handle(const join_row& message, outbox& out);
+  void handle(const row_changed& message, outbox& out);
+  void handle(const leave_row& message, outbox& out);
+  void handle(const drop_row& message, outbox& out);
+  void handle(const publish& message, outbox& out);
+  void handle(const begin_read& message, outbox& out);
+  void handle(const end_read& message, outbox& out);
+  void handle(const close_batch& message, outbox& out);
+
+  bool ended() const { return ended_; }
+
+  /// Invariant 7 for what was published last, as far as the publisher can see it.
+  void check_touched() const {}
+
+private:
+  struct row_state {
+    request_id request;     // none: a hole
+    row_seq seq = 0;        // latest number that the mirror shows
+    row_seq told = 0;       // latest number that rows_published has named
+    bool changed = false;   // since the last publication
+    bool oversized = false; // does not fit: shown as a hole
+  };
+
+  /// A request whose row was shown and is not any more; told of at the next publication.
+  struct departure {
+    request_id request;
+    bool closing = false;
+  };
+
+  std::optional<row_id> row_of(request_id request) const;
+  void change_row(row_id row, row_seq seq, bool whole, const std::vector<page_change>& pages,
+                  const std::vector<group_history>& history);
+  void empty_row(row_id row);
+  void depart(request_id request, bool closing, outbox& out);
+  bool shows(const row_number& wanted) const;
+  void publish_when_told(outbox& out);
+  void publish_now(const publish& message, outbox& out);
+  bool has_news() const;
+  fence_set end_readers(stream_id next);
+  bool upload(const publish& message, published& done);
+
+  const batch_id id_;
+  device& device_;
+  device_memory& tables_;
+  table_mirror mirror_;
+  staging_ring staging_;
+  std::vector<row_state> rows_;
+  std::unordered_map<request_id, row_id> row_of_;
+  std::unordered_set<request_id> shown_;   // requests that the latest version names
+  std::unordered_set<request_id> dropped_; // dead before they had a row
+  std::vector<departure> departed_;
+  std::vector<row_number> left_numbers_; // numbers of requests that have left, to be acknowledged
+  std::optional<publish> asked_;         // waits for numbers
+  version_number version_ = 0;
+  stream_id stream_;  // of the latest publication
+  fence written_;     // behind its table writes
+  fence_set readers_; // left by end_read
+  std::uint32_t open_reads_ = 0;
+  std::uint64_t publications_ = 0;
+  std::uint64_t entries_ = 0;
+  bool ended_ = false;
+};
+
+} // namespace kvferry

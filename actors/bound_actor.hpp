@@ -1,0 +1,90 @@
+// Binds a plain state class to the actor library: one behaviour per message, nothing else. Included by the *_actor.cpp
+// files alone.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "actors/actor_environment.hpp"
+
+namespace kvferry {
+
+template <class State, class List>
+class bound_actor;
+
+template <class State, class... Messages>
+class bound_actor<State, message_list<Messages...>> : public caf_bridge::handle<message_list<Messages...>>::base {
+public:
+  using super = typename caf_bridge::handle<message_list<Messages...>>::base;
+  using behavior_type = typename super::behavior_type;
+
+  template <class... Args>
+  bound_actor(caf::actor_config& config, actor_environment& environment, kvferry::address self, Args&&... state)
+      : super(config), environment_(environment), self_(self),
+        state_(std::make_unique<State>(std::forward<Args>(state)...)) {}
+
+  behavior_type make_behavior() override { return behavior_type{handler<Messages>{this}...}; }
+
+  /// Under `stepped` a message waits outside of the mailbox until its delivery is chosen.
+  void enqueue(caf::mailbox_element_ptr element, caf::execution_unit* unit) override {
+    if (environment_.hold && !environment_.delivering) {
+      const auto& route = actor_environment::current_route();
+      environment_.hold({this->ctrl(), std::move(element), route.from, route.to});
+      return;
+    }
+    super::enqueue(std::move(element), unit);
+  }
+
+  void on_exit() override {
+    environment_.remove(self_);
+    state_.reset();
+  }
+
+protected:
+  /// A request has been registered whose end must be noticed.
+  virtual void watch(request_id) {}
+
+  template <class Message>
+  void receive(const envelope<Message>& message) {
+    const std::uint64_t handling = environment_.begin_handling(self_, message);
+    outbox out;
+    if constexpr (std::is_same_v<Message, register_request>)
+      watch(message.body.request);
+    try {
+      handle_in_state(message.body, out);
+    } catch (const std::exception& broken) {
+      std::fprintf(stderr, "kvferry: %s ends in %s: %s\n", to_string(self_).c_str(), Message::info.name.data(),
+                   broken.what());
+      this->quit(caf::exit_reason::unhandled_exception);
+      return;
+    }
+    environment_.post_all(self_, handling, out);
+    if constexpr (requires { state_->ended(); })
+      if (state_->ended()) {
+        environment_.remove(self_);
+        this->quit();
+      }
+  }
+
+  template <class Message>
+  void handle_in_state(const Message& message, outbox& out) {
+    state_->handle(message, out);
+#if KVFERRY_CHECK_INVARIANTS
+    state_->check_touched();
+#endif
+  }
+
+  template <class Message>
+  struct handler {
+    bound_actor* self;
+    void operator()(const envelope<Message>& message) const { self->receive(message); }
+  };
+
+  actor_environment& environment_;
+  const kvferry::address self_;
+  std::unique_ptr<State> state_;
+};
+
+} // namespace kvferry

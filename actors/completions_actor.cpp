@@ -1,0 +1,13 @@
+// Binds completions.
+#include "actors/bound_actor.hpp"
+#include "actors/completions.hpp"
+#include "actors/spawn.hpp"
+
+namespace kvferry {
+
+actor_environment::completions_handle spawn_completions(caf::actor_system& system, actor_environment& environment) {
+  return system.spawn<bound_actor<completions, completions_messages>>(std::ref(environment),
+                                                                      address{actor_kind::completions, 0});
+}
+
+} // namespace kvferry

@@ -1,0 +1,69 @@
+// Idle pages of one pool in the order in which they are taken: least recently used first. Requests let go of their
+// blocks from the last to the first, so children stand before their parents.
+//
+// Intrusive: a block is in at most one list per tier. Part of the page registry's state.
+#pragma once
+
+#include <cstdint>
+
+#include "actors/block.hpp"
+#include "kvferry/contract.hpp"
+
+namespace kvferry {
+
+class idle_list {
+public:
+  /// `link` is the member of block that this list uses.
+  explicit idle_list(idle_link block::*link) : link_(link) {}
+
+  std::uint32_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  block* front() const { return front_; }
+  block* after(const block& b) const { return (b.*link_).next; }
+
+  /// Inserts by `idle_since`; most blocks come last.
+  void insert(block& b) {
+    idle_link& here = b.*link_;
+    KVFERRY_REQUIRE(!here.linked, "block {} is in an idle list already", b.id.value());
+    block* before = back_;
+    while (before != nullptr && before->idle_since > b.idle_since)
+      before = (before->*link_).previous;
+    here = {before, before == nullptr ? front_ : (before->*link_).next, true};
+    (before == nullptr ? front_ : (before->*link_).next) = &b;
+    (here.next == nullptr ? back_ : (here.next->*link_).previous) = &b;
+    ++size_;
+  }
+
+  void remove(block& b) {
+    idle_link& here = b.*link_;
+    KVFERRY_REQUIRE(here.linked, "block {} is not in the idle list", b.id.value());
+    (here.previous == nullptr ? front_ : (here.previous->*link_).next) = here.next;
+    (here.next == nullptr ? back_ : (here.next->*link_).previous) = here.previous;
+    here = {};
+    --size_;
+  }
+
+private:
+  idle_link block::*link_;
+  block* front_ = nullptr;
+  block* back_ = nullptr;
+  std::uint32_t size_ = 0;
+};
+
+/// The idle pages of one group that can be taken: not in a copy, and named by no published row.
+struct idle_pages {
+  idle_list gpu_clean{&block::on_gpu_list}; ///< the host page is there too: taken first
+  idle_list gpu_only{&block::on_gpu_list};  ///< demoted or dropped
+  idle_list host{&block::on_host_list};
+
+  idle_list& gpu_list_of(const block& b) { return b.has_host() ? gpu_clean : gpu_only; }
+
+  void remove(block& b) {
+    if (b.on_gpu_list.linked)
+      gpu_list_of(b).remove(b);
+    if (b.on_host_list.linked)
+      host.remove(b);
+  }
+};
+
+} // namespace kvferry

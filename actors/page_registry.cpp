@@ -1,0 +1,244 @@
+#include "actors/page_registry.hpp"
+
+#include <algorithm>
+
+#include "actors/planted_fault.hpp"
+#include "kvferry/contract.hpp"
+
+namespace kvferry {
+
+page_registry::page_registry(const configuration& config)
+    : config_(config), ledger_(config.groups), index_(config.groups.size()), idle_(config.groups.size()),
+      waiting_(config.groups.size()), gpu_pages_(config.groups.size()), host_pages_(config.groups.size()) {
+  for (std::size_t g = 0; g < groups(); ++g) {
+    gpu_pages_[g].resize(config.groups[g].gpu_slots);
+    host_pages_[g].resize(config.groups[g].host_slots);
+  }
+}
+
+void page_registry::begin(claim* caller) {
+  caller_ = caller;
+  reply_ = std::monostate{};
+  touched_.clear();
+}
+
+void page_registry::finish(outbox& out) {
+  serve_waiting();
+
+  grant* granted = grant_of(reply_);
+  for (claim* c : std::exchange(changed_, {})) {
+    c->numbered = false;
+    if (c == caller_ && granted != nullptr) {
+      granted->changes = std::exchange(c->changes, {});
+    } else if (!c->changes.empty()) {
+      out.send(c->id, owners_rebound{c->seq, std::exchange(c->changes, {})});
+    }
+  }
+  if (granted != nullptr) {
+    granted->seq = caller_->seq;
+    granted->blocks = caller_->blocks;
+    granted->after.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+    if (auto* accepted = std::get_if<offload_accepted>(&reply_))
+      fill_counts(*accepted, *caller_);
+  }
+
+  if (!copies_.empty()) {
+    for (fence_set* before : {&before_to_host_, &before_to_gpu_})
+      before->remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+    out.send(copy_pages{std::exchange(copies_, {}), std::exchange(before_to_host_, {}),
+                        std::exchange(before_to_gpu_, {}), !reply_waits_for_.empty()});
+  }
+  if (!std::holds_alternative<std::monostate>(reply_)) {
+    if (reply_waits_for_.empty())
+      send_reply(out, caller_->id, std::move(reply_));
+    else // rule 5: a fence is named only after it was enqueued
+      parked_.push_back({caller_->id, std::exchange(reply_waits_for_, {}), std::move(reply_)});
+  }
+  reply_waits_for_.clear();
+  reply_ = std::monostate{};
+
+  for (request_id request : std::exchange(loads_ended_, {}))
+    if (claim* c = live_claim(request); c != nullptr && c->active && c->loads == 0) {
+      loads_done done{c->seq, {}, c->blocks, c->load_lost};
+      c->load_lost = false;
+      out.send(request, std::move(done));
+    }
+  if (!watching_ && ledger_.any_fenced()) {
+    watching_ = true;
+    out.send(watch_fences{ledger_.awaited()});
+  }
+  caller_ = nullptr;
+}
+
+void page_registry::refuse(call_id call, refusal why) { reply_ = transition_refused{call, std::move(why)}; }
+
+grant* page_registry::grant_of(reply& r) {
+  return std::visit(
+      [](auto& what) -> grant* {
+        if constexpr (requires { what.granted; })
+          return &what.granted;
+        else
+          return nullptr;
+      },
+      r);
+}
+
+void page_registry::send_reply(outbox& out, request_id to, reply r) {
+  std::visit(
+      [&](auto& what) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(what)>, std::monostate>)
+          out.send(to, std::move(what));
+      },
+      r);
+}
+
+void page_registry::fill_counts(offload_accepted& accepted, const claim& c) const {
+  accepted.moving = accepted.rebound = accepted.deferred = 0;
+  for (std::size_t g = 0; g < groups(); ++g)
+    for (block_ordinal o = 0; is_sparse(group_at(g)) && o < c.complete; ++o) {
+      const claim_entry& entry = c.tables[g][o];
+      ++(entry.bound == tier::host ? accepted.rebound : entry.held->copy ? accepted.moving : accepted.deferred);
+    }
+}
+
+// -- messages that are only noted
+// ----------------------------------------------------------------------------------------
+
+void page_registry::handle(const register_request& message, outbox& out) {
+  begin(nullptr);
+  auto c = std::make_unique<claim>();
+  c->id = message.request;
+  c->tables.resize(groups());
+  c->first_held.resize(groups());
+  claims_.emplace(message.request, std::move(c));
+  out.send(request_registered{message.request});
+}
+
+void page_registry::handle(const fence_passed& message, outbox& out) {
+  begin(nullptr);
+  watching_ = false;
+  passed_.add(message.passed);
+  ledger_.note_passed(message.passed);
+  finish(out);
+}
+
+void page_registry::handle(const flush_copies&, outbox& out) {
+  begin(nullptr);
+  out.send(submit_copies{});
+}
+
+void page_registry::handle(const batch_changed& message, outbox&) {
+  begin(nullptr);
+  if (claim* c = live_claim(message.request))
+    c->batch = message.batch;
+}
+
+void page_registry::handle(const row_acknowledged& message, outbox& out) {
+  begin(nullptr);
+  acknowledge(message.request, message.seq, {});
+  finish(out);
+}
+
+void page_registry::handle(const rows_published& message, outbox& out) {
+  begin(nullptr);
+  publications_ += message.version != 0 ? 1u : 0u;
+  for (const row_number& shown : message.shown)
+    acknowledge(shown.request, shown.seq, message.readers);
+  for (request_id request : message.gone) {
+    acknowledge(request, slot_ledger::until_gone, message.readers);
+    departed_.erase(request);
+    claim* c = const_cast<claim*>(find_claim(request));
+    if (c == nullptr)
+      continue;
+    if (c->ghost)
+      release(*c, std::nullopt, history_report{c->history_tokens, {}, message.readers});
+    else
+      gone_[request] = message.readers; // its release_owners may still be on its way
+  }
+  if (config_.defer_steps_max)
+    deferrals_.take_due(publications_, *config_.defer_steps_max, [&](block& b) {
+      b.bound_reached = true;
+      settle(b);
+    });
+  finish(out);
+}
+
+void page_registry::acknowledge(request_id request, row_seq seq, const fence_set& readers) {
+  ledger_.acknowledge(request, seq, readers, [&](slot_key slot) {
+    auto& pages = slot.on == tier::gpu ? gpu_pages_ : host_pages_;
+    if (block* b = pages[slot.group.value()][slot.slot]; b != nullptr && b->is_idle()) {
+      leave_idle(*b); // an idle page that nobody reads any more can be taken
+      make_idle(*b);
+    }
+  });
+}
+
+void page_registry::handle(const request_down& message, outbox& out) {
+  claim* c = live_claim(message.request);
+  if (c == nullptr)
+    return; // it had released its owners
+  begin(nullptr);
+  std::erase_if(parked_, [&](const parked_reply& p) { return p.to == message.request; });
+  std::erase(suspended_, message.request);
+  change_claim(*c, [](claim& dead) { dead.active = false; });
+  c->ghost = true;
+  out.send(request_lost{message.request});
+  if (c->batch.is_none()) {
+    release(*c, std::nullopt, {});
+  } else if (gone_.contains(message.request)) {
+    release(*c, std::nullopt, history_report{c->history_tokens, {}, gone_[message.request]});
+  } else {
+    out.send(c->batch, drop_row{message.request});
+    settle_table(*c); // it blocks nobody
+  }
+  finish(out);
+}
+
+void page_registry::handle(const query_blockers& message, outbox& out) {
+  begin(nullptr);
+  blockers_told told{message.call, {}, {}};
+  const claim* c = find_claim(message.request);
+  if (c == nullptr || message.group.value() >= groups() || message.ordinal >= c->blocks) {
+    told.refused = refusal{c == nullptr ? error_code::unknown_request : error_code::invalid_argument, "", {}};
+    out.send(std::move(told));
+    return;
+  }
+  const claim_entry& entry = c->tables[message.group.value()][message.ordinal];
+  if (entry.held != nullptr && entry.bound == tier::gpu && c->active &&
+      !needs_gpu(*c, message.group, message.ordinal)) {
+    const block& b = *entry.held;
+    for (const owner& o : b.owners)
+      if (needs_gpu(b, o))
+        told.blockers.push_back({0, o.request->id, o.ordinal});
+    if (b.copy)
+      told.blockers.push_back({3, request_id::none(), 0});
+    else if (b.wait_ticket != 0)
+      told.blockers.push_back({1, request_id::none(), 0});
+    else if (b.failures > config_.copy_retries)
+      told.blockers.push_back({2, request_id::none(), 0});
+  }
+  out.send(std::move(told));
+}
+
+void page_registry::handle(const query_counters& message, outbox& out) {
+  begin(nullptr);
+  counters_told told = counters_;
+  told.call = message.call;
+  std::uint64_t taken = 0, idle_slots = 0, owners = 0;
+  for (std::size_t g = 0; g < groups(); ++g)
+    for (tier on : {tier::gpu, tier::host})
+      taken += ledger_.taken_count(group_at(g), on);
+  for (const block& b : blocks_)
+    if (!b.id.is_none() && b.is_idle())
+      idle_slots += (b.has_gpu() ? 1u : 0u) + (b.has_host() ? 1u : 0u);
+  for (const auto& [request, c] : claims_)
+    for (const auto& table : c->tables)
+      owners += static_cast<std::uint64_t>(
+          std::count_if(table.begin(), table.end(), [](const claim_entry& e) { return e.held != nullptr; }));
+  told.slots_in_use = taken - idle_slots;
+  told.owners = owners;
+  told.copies = moves_.size();
+  out.send(told);
+}
+
+} // namespace kvferry

@@ -1,0 +1,45 @@
+// Binds the page registry, and watches requests: the long-lived actor watches the short-lived ones, never the reverse.
+#include <unordered_map>
+
+#include "actors/bound_actor.hpp"
+#include "actors/page_registry.hpp"
+#include "actors/spawn.hpp"
+
+namespace kvferry {
+
+namespace {
+
+class page_registry_actor : public bound_actor<page_registry, page_registry_messages> {
+public:
+  page_registry_actor(caf::actor_config& actor, actor_environment& environment, const configuration& config)
+      : bound_actor(actor, environment, kvferry::address{actor_kind::page_registry, 0}, config) {
+    set_down_handler([this](caf::down_msg& down) {
+      auto watched = watched_.find(down.source);
+      if (watched == watched_.end())
+        return;
+      request_id request = watched->second;
+      watched_.erase(watched);
+      if (down.reason && down.reason != caf::exit_reason::normal && down.reason != caf::exit_reason::user_shutdown)
+        receive(envelope<request_down>{address_of(request), 0, {request}});
+    });
+  }
+
+private:
+  void watch(request_id request) override {
+    if (auto handle = environment_.find(request)) {
+      watched_.emplace(caf::actor_cast<caf::actor_addr>(handle), request);
+      monitor(handle);
+    }
+  }
+
+  std::unordered_map<caf::actor_addr, request_id> watched_;
+};
+
+} // namespace
+
+actor_environment::registry_handle spawn_page_registry(caf::actor_system& system, actor_environment& environment,
+                                                       const configuration& config) {
+  return system.spawn<page_registry_actor>(std::ref(environment), config);
+}
+
+} // namespace kvferry

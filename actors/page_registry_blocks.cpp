@@ -1,0 +1,234 @@
+// Blocks and owners: binding, letting go, and what is due for a block whenever something about it has changed.
+#include <algorithm>
+
+#include "actors/page_registry.hpp"
+#include "actors/planted_fault.hpp"
+#include "kvferry/contract.hpp"
+
+namespace kvferry {
+
+block& page_registry::new_block(group_id group) {
+  if (unused_blocks_.empty()) {
+    blocks_.emplace_back();
+    unused_blocks_.push_back(&blocks_.back());
+  }
+  block& b = *unused_blocks_.back();
+  unused_blocks_.pop_back();
+  b.id = block_id{++last_block_};
+  b.group = group;
+  touched_.push_back(&b);
+  return b;
+}
+
+/// The block ends: its pages' slots are free, or retire.
+void page_registry::forget(block& b) {
+  KVFERRY_REQUIRE(b.owners.empty() && !b.copy, "block {} ends with {} owners, copy {}", b.id.value(), b.owners.size(),
+                  b.copy.has_value());
+  if (b.is_idle())
+    leave_idle(b);
+  waiting_[b.group.value()].remove(b);
+  if (b.node != nullptr)
+    index_.clear(b);
+  if (b.returns_to != nullptr)
+    index_.drop_reference(*std::exchange(b.returns_to, nullptr));
+  if (b.has_gpu())
+    give_up_gpu(b);
+  if (b.has_host())
+    give_up_host(b);
+  b = block{};
+  unused_blocks_.push_back(&b);
+}
+
+void page_registry::own(block& b, claim& c, block_ordinal ordinal, tier bound) {
+  c.tables[b.group.value()][ordinal] = {&b, bound};
+  b.owners.push_back({&c, ordinal});
+  b.gpu_bound += bound == tier::gpu ? 1u : 0u;
+  b.blockers += needs_gpu(c, b.group, ordinal) ? 1u : 0u;
+  c.loads += bound == tier::gpu && b.loading ? 1u : 0u;
+  touched_.push_back(&b);
+}
+
+/// The owner lets the block go. `seq` is the number that unnames the page; none: no row names it any more.
+void page_registry::leave(claim& c, group_id group, block_ordinal ordinal, std::optional<row_seq> seq) {
+  claim_entry& entry = c.tables[group.value()][ordinal];
+  block& b = *entry.held;
+  if (seq)
+    unname({group, entry.bound, slot_of(b, entry.bound)}, c, *seq);
+  b.gpu_bound -= entry.bound == tier::gpu ? 1u : 0u;
+  b.blockers -= needs_gpu(c, group, ordinal) ? 1u : 0u;
+  c.loads -= entry.bound == tier::gpu && b.loading ? 1u : 0u;
+  auto place = std::find(b.owners.begin(), b.owners.end(), owner{&c, ordinal});
+  KVFERRY_REQUIRE(place != b.owners.end(), "request {} leaves block {} which it does not own", c.id.value(),
+                  b.id.value());
+  b.owners.erase(place);
+  entry = {};
+  b.failures = 0; // 4.3: copy_failed lasts until an owner leaves
+  touched_.push_back(&b);
+  if (planted(fault::retry_forgotten) && !b.owners.empty())
+    return;
+  settle(b);
+}
+
+void page_registry::rebind(block& b, const owner& o, tier to) {
+  claim_entry& entry = entry_of(b, o);
+  if (entry.bound == to)
+    return;
+  claim& c = *o.request;
+  slot_key left{b.group, entry.bound, slot_of(b, entry.bound)};
+  if (to == tier::host) {
+    --b.gpu_bound;
+    c.loads -= b.loading ? 1u : 0u;
+  } else {
+    ++b.gpu_bound;
+    c.loads += b.loading ? 1u : 0u;
+  }
+  entry.bound = to;
+  if (c.ghost) {
+    unname(left, c, slot_ledger::until_gone);
+    return;
+  }
+  unname(left, c, number(c));
+  note_change(c, b.group, o.ordinal, to, slot_of(b, to), to == tier::host || !b.loading);
+}
+
+/// One number per request and handling, however many of its pages change in it.
+row_seq page_registry::number(claim& c) {
+  if (!c.numbered) {
+    c.numbered = true;
+    ++c.seq;
+    changed_.push_back(&c);
+  }
+  return c.seq;
+}
+
+void page_registry::note_change(claim& c, group_id group, block_ordinal ordinal, tier on, std::uint32_t slot,
+                                bool ready) {
+  number(c);
+  c.changes.push_back({group, ordinal, on, ready, slot});
+}
+
+void page_registry::unname(slot_key slot, const claim& c, row_seq seq) {
+  if (auto gone = gone_.find(c.id); gone != gone_.end())
+    ledger_.add_fences(slot, gone->second); // no version names it; only its last readers may still run
+  else
+    ledger_.unname(slot, c.id, seq);
+}
+
+void page_registry::settle(block& b) {
+  if (b.id.is_none())
+    return;
+  touched_.push_back(&b);
+  if (b.wait_ticket != 0 && !may_copy(b))
+    waiting_[b.group.value()].remove(b);
+  if (b.copy)
+    return; // rule 6: decided when it is done
+  if (b.owners.empty()) {
+    if (b.node == nullptr)
+      forget(b);
+    else if (!b.is_idle())
+      make_idle(b);
+    return;
+  }
+  if (b.is_idle())
+    leave_idle(b);
+  if (b.has_host()) {
+    if (is_sparse(b.group) && b.gpu_bound > 0)
+      for (const owner& o : b.owners)
+        if (o.request->active && !needs_gpu(b, o) && entry_of(b, o).bound == tier::gpu) {
+          rebind(b, o, tier::host);
+          ++counters_.pages_rebound_without_copy;
+        }
+    if (b.has_gpu() && b.gpu_bound == 0)
+      give_up_gpu(b); // 4.3: released when its last bound owner leaves, without a copy
+    return;
+  }
+  if (may_copy(b)) {
+    if (b.wait_ticket == 0) { // served before this handling ends, when a slot is available
+      waiting_[b.group.value()].add(b);
+      new_waiters_.push_back(&b);
+    }
+  } else if (!has_movers(b)) {
+    b.deferred_at = 0;
+    b.bound_reached = false;
+  } else if (b.deferred_at == 0 && b.blockers > 0) {
+    ++counters_.pages_deferred;
+    deferrals_.add(b, publications_);
+    if (config_.defer_steps_max == 0u) {
+      b.bound_reached = true;
+      settle(b);
+    }
+  }
+}
+
+void page_registry::settle_table(claim& c) {
+  for (std::size_t g = 0; g < groups(); ++g)
+    for (block_ordinal o = c.first_held[g]; o < c.blocks; ++o)
+      if (block* b = c.tables[g][o].held)
+        settle(*b);
+}
+
+/// Listed where its pages can be taken; a page that a published row still names follows when it is acknowledged.
+void page_registry::make_idle(block& b) {
+  if (b.idle_since == 0)
+    b.idle_since = ++last_idle_;
+  idle_pages& idle = idle_[b.group.value()];
+  if (b.has_gpu() && !ledger_.is_named(key_of(b.group, b.gpu)))
+    idle.gpu_list_of(b).insert(b);
+  if (b.has_host() && !ledger_.is_named(key_of(b.group, b.host)))
+    idle.host.insert(b);
+}
+
+/// Out of the lists. Keeps `idle_since`, so that an idle block that loses one page keeps its place; a block that gets
+/// an owner loses it in `settle`.
+void page_registry::leave_idle(block& b) {
+  idle_[b.group.value()].remove(b);
+  if (!b.owners.empty())
+    b.idle_since = 0;
+}
+
+void page_registry::start_copy(block& b, move_kind kind, std::uint32_t target) {
+  KVFERRY_REQUIRE(!b.copy, "block {} has a copy under way", b.id.value());
+  b.copy = block_copy{kind, move_id{++last_move_}, target}; // rule 6: never recurs
+  moves_.emplace(b.copy->move, &b);
+  touched_.push_back(&b);
+  page_move move{b.copy->move, kind, b.id, b.group, b.gpu, b.host};
+  if (kind == move_kind::load) {
+    move.gpu = gpu_slot{target};
+    if (!planted(fault::load_wait_dropped))
+      before_to_gpu_.add(ledger_.fences(key_of(b.group, move.gpu)));
+  } else {
+    move.host = host_slot{target};
+    if (!planted(fault::copy_wait_dropped))
+      before_to_host_.add(b.written);
+    before_to_host_.add(ledger_.fences(key_of(b.group, move.host)));
+  }
+  copies_.push_back(move);
+}
+
+/// Rule 8: whatever made a slot available, who waits for one is served in the same handling.
+void page_registry::serve_waiting() {
+  for (std::size_t g = 0; g < groups(); ++g) {
+    wait_set& waiting = waiting_[g];
+    while (!waiting.empty() && ledger_.free_count(group_at(g), tier::host) + idle_[g].host.size() > 0) {
+      block& b = waiting.front();
+      waiting.remove(b);
+      counters_.pages_retried += b.deferred_at != 0 ? 1u : 0u;
+      b.deferred_at = 0;
+      start_copy(b, move_kind::offload, take_host(group_at(g)).value());
+      if (planted(fault::tier_before_copy_done)) {
+        b.host = host_slot{b.copy->target};
+        for (const owner& o : b.owners)
+          if (!needs_gpu(b, o))
+            rebind(b, o, tier::host);
+        b.host = host_slot::none();
+      }
+    }
+  }
+  for (block* b : std::exchange(new_waiters_, {}))
+    if (b->wait_ticket != 0 && b->deferred_at == 0) { // it wanted to move and could not
+      ++counters_.pages_deferred;
+      deferrals_.add(*b, publications_);
+    }
+}
+
+} // namespace kvferry

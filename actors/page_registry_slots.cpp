@@ -1,0 +1,184 @@
+// Where slots come from (design sections 4.5, 4.7): planning without writing, then taking what was planned.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "actors/page_registry.hpp"
+#include "actors/planted_fault.hpp"
+#include "kvferry/contract.hpp"
+
+namespace kvferry {
+
+namespace {
+
+std::string_view reason_text(error_code code) {
+  switch (code) {
+  case error_code::publish_first: return "slots come free with the next publication";
+  case error_code::copies_in_flight: return "slots come free when page copies under way have completed";
+  case error_code::prompt_exceeds_gpu_pool: return "the pool is smaller than what is needed";
+  default: return "no slots are free or can be taken from idle blocks";
+  }
+}
+
+} // namespace
+
+/// Nothing when every group has `needed` slots for this use; else why not, for the first group that is short.
+std::optional<refusal> page_registry::plan_gpu(const std::vector<std::uint32_t>& needed, slot_use use, batch_id batch,
+                                               const std::vector<kept_pages>& kept) const {
+  for (std::size_t g = 0; g < groups(); ++g) {
+    if (needed[g] == 0)
+      continue;
+    group_id group = group_at(g);
+    std::uint32_t available = ledger_.free_count(group, tier::gpu) + idle_[g].gpu_clean.size() +
+                              idle_[g].gpu_only.size() - (kept.empty() ? 0 : kept[g].gpu);
+    if (available < needed[g] && use != slot_use::copy)
+      available += static_cast<std::uint32_t>(
+          ledger_
+              .retiring_for(group, batch, needed[g] - available, [&](request_id request) { return batch_of(request); })
+              .size());
+    if (available < needed[g])
+      return gpu_shortage(group, needed[g], available, use);
+  }
+  return std::nullopt;
+}
+
+refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available, slot_use) const {
+  const auto& pages = gpu_pages_[group.value()];
+  shortage numbers{group,
+                   tier::gpu,
+                   needed,
+                   available,
+                   0,
+                   ledger_.fenced_count(group, tier::gpu),
+                   ledger_.retiring_count(group, tier::gpu),
+                   0};
+  bool slots_on_their_way = false;
+  for (const auto& [move, b] : moves_)
+    if (b->group == group) {
+      ++numbers.in_copy;
+      slots_on_their_way = slots_on_their_way || (b->copy->kind != move_kind::load && b->has_gpu());
+    }
+  for (const block* b : pages)
+    if (b != nullptr) {
+      numbers.held += is_held(*b) ? 1u : 0u;
+      numbers.unpublished += b->is_idle() && !b->on_gpu_list.linked ? 1u : 0u;
+    }
+  error_code code = error_code::gpu_full;
+  if (needed > ledger_.total(group, tier::gpu))
+    code = error_code::prompt_exceeds_gpu_pool;
+  else if (available + numbers.unpublished >= needed)
+    code = error_code::publish_first;
+  else if (slots_on_their_way)
+    code = error_code::copies_in_flight;
+  return {code,
+          fmt::format("group \"{}\" is short of GPU slots: {} needed, {} available; {}",
+                      config_.groups[group.value()].name, needed, available, reason_text(code)),
+          numbers};
+}
+
+/// One slot in the order of 4.5. REQUIRES: planned.
+gpu_slot page_registry::take_gpu(group_id group, slot_use use, batch_id batch, grant& granted) {
+  idle_pages& idle = idle_[group.value()];
+  if (planted(fault::slot_before_unnamed) && use != slot_use::copy) {
+    auto named = ledger_.retiring_for(group, batch, 1, [&](request_id) { return batch; });
+    if (!named.empty()) {
+      ledger_.take_retiring(named.front());
+      return gpu_slot{named.front().slot};
+    }
+  }
+  if (ledger_.free_count(group, tier::gpu) > 0) {
+    gpu_slot slot{ledger_.take(group, tier::gpu)};
+    granted.after.add(ledger_.fences(key_of(group, slot)));
+    return slot;
+  }
+  if (use != slot_use::copy) {
+    auto retiring = ledger_.retiring_for(group, batch, 1, [&](request_id request) { return batch_of(request); });
+    if (!retiring.empty()) {
+      for (const row_number& name : *ledger_.names_of(retiring.front()))
+        granted.unnames.push_back(name);
+      ledger_.take_retiring(retiring.front());
+      granted.after.add(ledger_.fences(retiring.front()));
+      return gpu_slot{retiring.front().slot};
+    }
+  }
+  bool clean = !idle.gpu_clean.empty();
+  KVFERRY_REQUIRE(clean || !idle.gpu_only.empty(), "group {}: a GPU slot was planned and is not there", group.value());
+  block& victim = *(clean ? idle.gpu_clean.front() : idle.gpu_only.front());
+  gpu_slot slot = victim.gpu;
+  ledger_.add_fences(key_of(group, slot), victim.written);
+  granted.after.add(ledger_.fences(key_of(group, slot)));
+  ++counters_.pages_evicted;
+  touched_.push_back(&victim);
+  leave_idle(victim);
+  gpu_pages_[group.value()][slot.value()] = nullptr;
+  if (clean) {
+    victim.gpu = gpu_slot::none();
+    make_idle(victim);
+  } else if (use != slot_use::decode && host_available(group) > 0) {
+    // Rule 9: it leaves the index at once and returns when its copy is done. The slot is granted behind the copy.
+    victim.returns_to = victim.node;
+    index_.add_reference(*victim.node);
+    index_.clear(victim);
+    host_slot target = take_host(group);
+    start_copy(victim, move_kind::demote, target.value());
+    victim.gpu = gpu_slot::none();
+    reply_waits_for_.push_back(victim.copy->move);
+  } else {
+    victim.gpu = gpu_slot::none();
+    forget(victim);
+  }
+  return slot;
+}
+
+/// A free host slot, or that of the idle block that was used longest ago. REQUIRES: one is available.
+host_slot page_registry::take_host(group_id group) {
+  if (ledger_.free_count(group, tier::host) > 0)
+    return host_slot{ledger_.take(group, tier::host)};
+  idle_pages& idle = idle_[group.value()];
+  KVFERRY_REQUIRE(!idle.host.empty(), "group {}: a host slot was planned and is not there", group.value());
+  block& victim = *idle.host.front();
+  host_slot slot = victim.host;
+  ++counters_.pages_evicted;
+  touched_.push_back(&victim);
+  leave_idle(victim);
+  victim.host = host_slot::none();
+  host_pages_[group.value()][slot.value()] = nullptr;
+  if (victim.has_gpu())
+    make_idle(victim);
+  else
+    forget(victim);
+  return slot;
+}
+
+/// Held pages go to the host for the next try; their bytes are wanted, so the slots come when the copies are done.
+void page_registry::spill_held(group_id group, std::uint32_t count) {
+  for (request_id request : suspended_) {
+    const claim* c = find_claim(request);
+    for (block_ordinal o = c->blocks; o-- > 0 && count > 0;) {
+      block* b = c->tables[group.value()][o].held;
+      if (b == nullptr || !is_held(*b))
+        continue;
+      if (host_available(group) == 0)
+        return;
+      start_copy(*b, move_kind::spill, take_host(group).value());
+      --count;
+    }
+  }
+}
+
+void page_registry::give_up_gpu(block& b) {
+  slot_key slot = key_of(b.group, b.gpu);
+  ledger_.add_fences(slot, b.written);
+  gpu_pages_[b.group.value()][b.gpu.value()] = nullptr;
+  b.gpu = gpu_slot::none();
+  ledger_.give_back(slot);
+}
+
+void page_registry::give_up_host(block& b) {
+  slot_key slot = key_of(b.group, b.host);
+  host_pages_[b.group.value()][b.host.value()] = nullptr;
+  b.host = host_slot::none();
+  ledger_.give_back(slot);
+}
+
+} // namespace kvferry

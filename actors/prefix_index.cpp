@@ -1,0 +1,82 @@
+#include "actors/prefix_index.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kvferry/contract.hpp"
+
+namespace kvferry {
+
+prefix_index::~prefix_index() {
+  for (auto& [hash, first] : by_hash_)
+    for (prefix_node* node = first; node != nullptr;)
+      delete std::exchange(node, node->same_hash);
+}
+
+prefix_node& prefix_index::root(const std::string& adapter, const std::string& salt) {
+  // The length in front keeps ("ab", "c") and ("a", "bc") apart.
+  std::unique_ptr<prefix_node>& found = roots_[fmt::format("{}:{}|{}", adapter.size(), adapter, salt)];
+  if (!found) {
+    found = std::make_unique<prefix_node>();
+    found->references = 1; // roots stay
+  }
+  return *found;
+}
+
+prefix_node* prefix_index::find(const prefix_node& parent, std::uint64_t hash, std::span<const token> tokens) const {
+  auto entry = by_hash_.find(hash);
+  if (entry == by_hash_.end())
+    return nullptr;
+  for (prefix_node* node = entry->second; node != nullptr; node = node->same_hash)
+    if (node->parent == &parent && std::ranges::equal(node->tokens, tokens))
+      return node;
+  return nullptr;
+}
+
+prefix_node& prefix_index::find_or_add(prefix_node& parent, std::uint64_t hash, std::span<const token> tokens) {
+  if (prefix_node* found = find(parent, hash, tokens))
+    return *found;
+  prefix_node*& first = by_hash_[hash];
+  auto* node = new prefix_node{&parent, hash, {tokens.begin(), tokens.end()}, std::vector<block*>(groups_), first, 0};
+  first = node;
+  ++parent.references;
+  ++count_;
+  return *node;
+}
+
+void prefix_index::set(prefix_node& node, block& b) {
+  block*& place = node.blocks[b.group.value()];
+  KVFERRY_REQUIRE(place == nullptr && b.node == nullptr, "block {} enters a place of the index that block {} has",
+                  b.id.value(), place ? place->id.value() : 0);
+  place = &b;
+  b.node = &node;
+  ++node.references;
+}
+
+void prefix_index::clear(block& b) {
+  KVFERRY_REQUIRE(b.node != nullptr && b.node->blocks[b.group.value()] == &b, "block {} is not in the index",
+                  b.id.value());
+  prefix_node& node = *std::exchange(b.node, nullptr);
+  node.blocks[b.group.value()] = nullptr;
+  drop_reference(node);
+}
+
+void prefix_index::drop_reference(prefix_node& node) {
+  KVFERRY_REQUIRE(node.references > 0, "a prefix node is dropped twice, hash {:x}", node.hash);
+  if (--node.references > 0)
+    return;
+  auto entry = by_hash_.find(node.hash);
+  prefix_node** place = &entry->second;
+  while (*place != &node)
+    place = &(*place)->same_hash;
+  *place = node.same_hash;
+  if (entry->second == nullptr)
+    by_hash_.erase(entry);
+  prefix_node* parent = node.parent;
+  delete &node;
+  --count_;
+  drop_reference(*parent); // a chain of any length is at most a prompt's blocks deep
+}
+
+} // namespace kvferry

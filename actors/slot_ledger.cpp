@@ -1,0 +1,120 @@
+#include "actors/slot_ledger.hpp"
+
+#include <algorithm>
+
+#include "kvferry/contract.hpp"
+
+namespace kvferry {
+
+slot_ledger::slot_ledger(const std::vector<group_config>& groups) {
+  pools_.resize(groups.size() * 2);
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (tier on : {tier::gpu, tier::host}) {
+      pool& p = at(group_id{static_cast<std::uint8_t>(g)}, on);
+      p.total = on == tier::gpu ? groups[g].gpu_slots : groups[g].host_slots;
+      p.slots.resize(p.total);
+      for (std::uint32_t slot = 0; slot < p.total; ++slot)
+        p.clean.push_back(slot);
+    }
+}
+
+bool slot_ledger::any_fenced() const {
+  return std::any_of(pools_.begin(), pools_.end(), [](const pool& p) { return !p.fenced.empty(); });
+}
+
+std::uint32_t slot_ledger::take(group_id group, tier on) {
+  pool& p = at(group, on);
+  KVFERRY_REQUIRE(p.free_count() > 0, "no free slot in group {} tier {}", group.value(), int(on));
+  std::deque<std::uint32_t>& from = p.clean.empty() ? p.fenced : p.clean;
+  std::uint32_t slot = from.front();
+  from.pop_front();
+  p.slots[slot].free = false;
+  return slot;
+}
+
+void slot_ledger::take_retiring(slot_key slot) {
+  pool& p = at(slot.group, slot.on);
+  KVFERRY_REQUIRE(p.slots[slot.slot].free && is_named(slot), "slot {} of group {} tier {} does not retire", slot.slot,
+                  slot.group.value(), int(slot.on));
+  p.slots[slot.slot].free = false;
+  p.retiring.erase(slot.slot);
+}
+
+void slot_ledger::give_back(slot_key slot) {
+  pool& p = at(slot.group, slot.on);
+  KVFERRY_REQUIRE(slot.slot < p.total && !p.slots[slot.slot].free, "slot {} of group {} tier {} is freed twice",
+                  slot.slot, slot.group.value(), int(slot.on));
+  p.slots[slot.slot].free = true;
+  if (is_named(slot))
+    p.retiring.insert(slot.slot);
+  else
+    enter_free_list(slot);
+}
+
+void slot_ledger::enter_free_list(slot_key slot) {
+  pool& p = at(slot.group, slot.on);
+  fence_set& fences = p.slots[slot.slot].fences;
+  fences.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+  awaited_.add(fences);
+  (fences.empty() ? p.clean : p.fenced).push_back(slot.slot);
+}
+
+void slot_ledger::unname(slot_key slot, request_id request, row_seq seq) {
+  std::vector<row_number>& names = named_[slot.packed()];
+  auto same = std::find_if(names.begin(), names.end(), [&](const row_number& n) { return n.request == request; });
+  if (same == names.end())
+    names.push_back({request, seq});
+  else
+    same->seq = std::max(same->seq, seq);
+  by_request_[request].push_back({seq, slot});
+}
+
+const std::vector<row_number>* slot_ledger::names_of(slot_key slot) const {
+  auto found = named_.find(slot.packed());
+  return found == named_.end() ? nullptr : &found->second;
+}
+
+/// True when that was the slot's last name.
+bool slot_ledger::drop_name(slot_key slot, row_number up_to, const fence_set& readers) {
+  auto found = named_.find(slot.packed());
+  if (found == named_.end())
+    return false;
+  std::vector<row_number>& names = found->second;
+  auto name = std::find_if(names.begin(), names.end(), [&](const row_number& n) { return n.request == up_to.request; });
+  if (name == names.end() || name->seq > up_to.seq)
+    return false; // named again by a later number, which is waited for
+  names.erase(name);
+  pool& p = at(slot.group, slot.on);
+  p.slots[slot.slot].fences.add(readers);
+  if (!names.empty())
+    return false;
+  named_.erase(found);
+  if (p.slots[slot.slot].free) {
+    p.retiring.erase(slot.slot);
+    enter_free_list(slot);
+  }
+  return true;
+}
+
+void slot_ledger::add_fences(slot_key slot, const fence_set& fences) {
+  pool& p = at(slot.group, slot.on);
+  KVFERRY_REQUIRE(!p.slots[slot.slot].free, "slot {} of group {} tier {} is free and gets a fence", slot.slot,
+                  slot.group.value(), int(slot.on));
+  p.slots[slot.slot].fences.add(fences);
+}
+
+void slot_ledger::note_passed(const fence_set& passed) {
+  passed_.add(passed);
+  awaited_.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+  for (pool& p : pools_)
+    while (!p.fenced.empty()) {
+      fence_set& fences = p.slots[p.fenced.front()].fences;
+      fences.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+      if (!fences.empty())
+        break;
+      p.clean.push_back(p.fenced.front());
+      p.fenced.pop_front();
+    }
+}
+
+} // namespace kvferry

@@ -1,0 +1,81 @@
+#include "actors/storage.hpp"
+
+#include <algorithm>
+
+#include "actors/slot_ledger.hpp"
+
+namespace kvferry {
+
+namespace {
+
+std::uint64_t key_of_submission(fence f) { return std::uint64_t{f.stream.value()} << 48 | f.sequence; }
+
+} // namespace
+
+storage::storage(device& target)
+    : device_(target), to_host_{copy_direction::to_host, target.create_stream("copies to host"), {}, {}},
+      to_gpu_{copy_direction::to_gpu, target.create_stream("copies to gpu"), {}, {}} {}
+
+void storage::handle(const copy_pages& message, outbox& out) {
+  for (const page_move& move : message.moves)
+    (move.kind == move_kind::load ? to_gpu_ : to_host_).queued.push_back(move);
+  to_host_.before.add(message.before_to_host);
+  to_gpu_.before.add(message.before_to_gpu);
+  if (message.urgent)
+    handle(submit_copies{}, out);
+}
+
+void storage::handle(const submit_copies&, outbox& out) {
+  submit(to_host_, out); // first: a load may go to a slot whose page is on its way to the host
+  submit(to_gpu_, out);
+}
+
+void storage::submit(lane& from, outbox& out) {
+  if (from.queued.empty())
+    return;
+  std::vector<page_copy> copies;
+  copies.reserve(from.queued.size());
+  for (const page_move& move : from.queued) {
+    copies.push_back({move.group, move.gpu, move.host});
+    if (move.kind == move_kind::load)
+      if (auto demoted = demoted_.find(key_of(move.group, move.gpu).packed()); demoted != demoted_.end())
+        from.before.add(demoted->second);
+  }
+  if (!from.before.empty())
+    device_.wait(from.stream, std::exchange(from.before, {}));
+  fence submitted = device_.copy_pages(from.stream, from.direction, copies);
+  for (const page_move& move : from.queued)
+    if (move.kind == move_kind::demote)
+      demoted_[key_of(move.group, move.gpu).packed()] = submitted;
+  out.send(copies_submitted{from.queued, submitted});
+  out.send(watch_copies{submitted});
+  in_flight_.emplace(key_of_submission(submitted), std::exchange(from.queued, {}));
+}
+
+void storage::handle(const copy_completed& message, outbox& out) {
+  auto found = in_flight_.find(key_of_submission(message.submitted));
+  if (found == in_flight_.end())
+    return; // answered already
+  std::vector<page_move> moves = std::move(found->second);
+  in_flight_.erase(found);
+  copies_done done;
+  done.results.reserve(moves.size());
+  for (const page_move& move : moves) {
+    done.results.push_back({move.move, move.block, true});
+    auto demoted = demoted_.find(key_of(move.group, move.gpu).packed());
+    if (demoted != demoted_.end() && demoted->second == message.submitted)
+      demoted_.erase(demoted);
+  }
+  for (std::uint32_t position : message.failed)
+    done.results[position].ok = false;
+  out.send(std::move(done));
+}
+
+std::size_t storage::unfinished() const {
+  std::size_t count = to_host_.queued.size() + to_gpu_.queued.size();
+  for (const auto& [submission, moves] : in_flight_)
+    count += moves.size();
+  return count;
+}
+
+} // namespace kvferry

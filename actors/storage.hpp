@@ -1,0 +1,47 @@
+// Storage: page migration. It executes copies; who owns a block and which slot is free is not its business.
+//
+// Copies of one step and direction are submitted together; those that a reply waits for at once. Each move is answered
+// exactly once. A plain class, bound in storage_actor.cpp.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "device/device.hpp"
+#include "messages/any_message.hpp"
+
+namespace kvferry {
+
+class storage {
+public:
+  /// Makes a stream per direction on `target`, which outlives this.
+  explicit storage(device& target);
+
+  void handle(const copy_pages& message, outbox& out);
+  void handle(const submit_copies& message, outbox& out);
+  void handle(const copy_completed& message, outbox& out);
+
+  /// Moves that are queued or under way.
+  std::size_t unfinished() const;
+
+  void check_touched() const {}
+
+private:
+  struct lane {
+    copy_direction direction;
+    stream_id stream;
+    std::vector<page_move> queued;
+    fence_set before;
+  };
+
+  void submit(lane& from, outbox& out);
+
+  device& device_;
+  lane to_host_;
+  lane to_gpu_;
+  std::unordered_map<std::uint64_t, std::vector<page_move>> in_flight_; // by stream and sequence of the submission
+  std::unordered_map<std::uint64_t, fence> demoted_; // GPU slots that were granted while a copy still reads them
+};
+
+} // namespace kvferry

@@ -1,0 +1,27 @@
+# Whether the CUDA device is built: sets KVFERRY_CUDA_ENABLED.
+
+set(KVFERRY_CUDA AUTO CACHE STRING "Build the CUDA device: AUTO (when a compiler is found), ON or OFF")
+set_property(CACHE KVFERRY_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(KVFERRY_CUDA_ENABLED OFF)
+
+if(KVFERRY_CUDA STREQUAL "OFF")
+  message(STATUS "kvferry: CUDA device off (KVFERRY_CUDA=OFF)")
+elseif(NOT EXISTS "${PROJECT_SOURCE_DIR}/cuda_kernels/CMakeLists.txt")
+  message(STATUS "kvferry: CUDA device off (this version has no CUDA code)")
+else()
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Enabling the language fixes the architectures, by default to one that is too old to use.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80 90)
+    endif()
+    enable_language(CUDA)
+    set(KVFERRY_CUDA_ENABLED ON)
+    message(STATUS "kvferry: CUDA device on (${CMAKE_CUDA_COMPILER_VERSION}, sm_${CMAKE_CUDA_ARCHITECTURES})")
+  elseif(KVFERRY_CUDA STREQUAL "AUTO")
+    message(STATUS "kvferry: CUDA device off (no CUDA compiler found)")
+  else()
+    message(FATAL_ERROR "kvferry: KVFERRY_CUDA=ON, but no CUDA compiler was found")
+  endif()
+endif()

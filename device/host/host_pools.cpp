@@ -1,0 +1,123 @@
+#include "device/host/host_pools.hpp"
+
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kvferry/contract.hpp"
+
+namespace kvferry {
+
+namespace {
+
+/// Bytes from the first slot's begin to the last slot's end; none when 64 bit do not hold them.
+std::optional<std::uint64_t> extent_bytes(std::uint32_t slots, std::uint64_t stride_bytes, std::uint64_t last_bytes) {
+  std::uint64_t bytes = 0;
+  if (slots == 0)
+    return bytes;
+  if (__builtin_mul_overflow(std::uint64_t{slots - 1}, stride_bytes, &bytes) ||
+      __builtin_add_overflow(bytes, last_bytes, &bytes))
+    return std::nullopt;
+  return bytes;
+}
+
+error too_large(const std::string& path, std::uint32_t slots, std::uint64_t stride_bytes) {
+  return {error_code::invalid_configuration,
+          fmt::format("{}: {} slots of {} bytes are more than 64 bit hold", path, slots, stride_bytes),
+          {}};
+}
+
+} // namespace
+
+expected<host_pools> host_pools::make(const configuration& config, host_allocator& allocator) {
+  host_pools made;
+  for (std::size_t i = 0; i < config.groups.size(); ++i)
+    if (auto added = made.add_group(config.groups[i], i, allocator); !added)
+      return tl::unexpected(added.error());
+  return made;
+}
+
+expected<void> host_pools::add_group(const group_config& group, std::size_t index, host_allocator& allocator) {
+  group_pools pools;
+  pools.gpu_slots = group.gpu_slots;
+  pools.host_slots = group.host_slots;
+  layout places;
+  places.slots = {group.gpu_slots, group.host_slots};
+
+  for (std::size_t i = 0; i < group.buffers.size(); ++i) {
+    const buffer_config& buffer = group.buffers[i];
+    std::uint64_t stride = buffer.slot_stride_bytes != 0 ? buffer.slot_stride_bytes : buffer.bytes_per_slot;
+    std::string path = fmt::format("groups[{}].buffers[{}]", index, i);
+    KVFERRY_REQUIRE(stride >= buffer.bytes_per_slot, "{}: stride {} of fragments of {} bytes", path, stride,
+                    buffer.bytes_per_slot);
+    auto bytes = extent_bytes(group.gpu_slots, stride, buffer.bytes_per_slot);
+    if (!bytes || __builtin_add_overflow(pools.host_slot_bytes, buffer.bytes_per_slot, &pools.host_slot_bytes))
+      return tl::unexpected(too_large(path, group.gpu_slots, stride));
+
+    // An engine names its tensor by address. NOLINTNEXTLINE(performance-no-int-to-ptr)
+    auto* base = reinterpret_cast<std::byte*>(buffer.base_address);
+    if (!base) {
+      auto memory = allocator.allocate(
+          *bytes, fmt::format("GPU memory of {} ({} slots, groups[{}].gpu_slots)", path, group.gpu_slots, index));
+      if (!memory)
+        return tl::unexpected(memory.error());
+      base = memory->data();
+      memory_.push_back(std::move(*memory));
+    }
+    pools.buffers.push_back({base, stride, buffer.bytes_per_slot});
+    places.fragments.push_back({buffer.bytes_per_slot, {place{base, stride}, place{}}});
+  }
+
+  auto bytes = extent_bytes(group.host_slots, pools.host_slot_bytes, pools.host_slot_bytes);
+  if (!bytes)
+    return tl::unexpected(
+        too_large(fmt::format("groups[{}].host_slots", index), group.host_slots, pools.host_slot_bytes));
+  auto memory = allocator.allocate(*bytes, fmt::format("host memory of groups[{}] ({} slots, groups[{}].host_slots)",
+                                                       index, group.host_slots, index));
+  if (!memory)
+    return tl::unexpected(memory.error());
+  pools.host_base = memory->data();
+  memory_.push_back(std::move(*memory));
+
+  std::uint64_t offset = 0;
+  for (fragment& of : places.fragments) {
+    of.on[1] = {pools.host_base ? pools.host_base + offset : nullptr, pools.host_slot_bytes};
+    offset += of.bytes;
+  }
+  groups_.push_back(std::move(pools));
+  layouts_.push_back(std::move(places));
+  return {};
+}
+
+void host_pools::require_slots(const page_copy& copy) const {
+  KVFERRY_REQUIRE(copy.group.value() < layouts_.size(), "copy of group {} of {}", copy.group.value(), layouts_.size());
+  const auto& slots = layouts_[copy.group.value()].slots;
+  KVFERRY_REQUIRE(copy.gpu.value() < slots[0] && copy.host.value() < slots[1],
+                  "copy between gpu slot {} of {} and host slot {} of {} of group {}", copy.gpu.value(), slots[0],
+                  copy.host.value(), slots[1], copy.group.value());
+}
+
+void host_pools::copy_page(copy_direction direction, const page_copy& copy, bool spoiled) const {
+  for (const fragment& of : layouts_[copy.group.value()].fragments) {
+    std::byte* gpu = of.on[0].base + std::uint64_t{copy.gpu.value()} * of.on[0].stride_bytes;
+    std::byte* host = of.on[1].base + std::uint64_t{copy.host.value()} * of.on[1].stride_bytes;
+    std::byte* target = direction == copy_direction::to_host ? host : gpu;
+    std::memcpy(target, direction == copy_direction::to_host ? gpu : host, of.bytes);
+    for (std::uint64_t i = spoiled ? of.bytes / 2 : of.bytes; i < of.bytes; ++i)
+      target[i] = ~target[i];
+  }
+}
+
+void host_pools::refuse(page_ref page, std::uint32_t buffer, std::uint64_t offset, std::uint64_t size) const {
+  bool known = page.group.value() < layouts_.size() && static_cast<std::size_t>(page.tier) < tiers;
+  const layout none;
+  const layout& of = known ? layouts_[page.group.value()] : none;
+  KVFERRY_REQUIRE(false, "access to group {} of {}, tier {}, slot {} of {}, buffer {} of {}, bytes [{}, {} + {}) of {}",
+                  page.group.value(), layouts_.size(), static_cast<unsigned>(page.tier), page.slot,
+                  known ? of.slots[static_cast<std::size_t>(page.tier)] : 0, buffer, of.fragments.size(), offset,
+                  offset, size, buffer < of.fragments.size() ? of.fragments[buffer].bytes : 0);
+  std::abort();
+}
+
+} // namespace kvferry

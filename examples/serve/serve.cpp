@@ -1,0 +1,96 @@
+#include "examples/serve/serve.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "examples/serve/engine.hpp"
+
+namespace serve {
+namespace {
+
+kvferry::host_device_options device_options(const serve_options& options, const kvferry::configuration& config) {
+  kvferry::host_device_options device;
+  // By hand: work runs when the engine waits for a step, not while it calls kvferry.
+  device.drive =
+      config.order == kvferry::delivery_order::random ? kvferry::drive_mode::random : kvferry::drive_mode::by_hand;
+  device.seed = config.seed;
+  device.check = options.check_order;
+  device.fail_copies = options.fail_copies;
+  return device;
+}
+
+/// Rows as long as the longest request.
+kvferry::batch_config batch_for(const serve_options& options, const workload& requests, const page_layout& layout) {
+  std::uint32_t longest = 0;
+  for (const workload_request& request : requests.requests)
+    longest = std::max(longest, request.prompt_tokens + request.output_tokens);
+  return {.rows = options.rows, .max_blocks = layout.blocks_of(longest)};
+}
+
+run_report report_of(const engine& ran, const verifier& checks, const mismatch_log& log, const workload& requests) {
+  run_report report;
+  const engine_counts& counts = ran.counts();
+  report.requests = requests.requests.size();
+  report.bad_rows = requests.bad_rows;
+  report.requests_completed = counts.completed;
+  report.requests_aborted = counts.aborted;
+  report.requests_suspended = counts.suspended;
+  report.requests_requeued = counts.requeued;
+  report.abort_reasons = counts.abort_reasons;
+  report.steps = counts.steps;
+  report.tokens_decoded = counts.tokens_decoded;
+  report.pages_verified = checks.pages_verified();
+  report.mismatches = log.count();
+  report.first_mismatches = log.first();
+  report.host_us_per_step_p50 = ran.clock().steps().percentile(0.50);
+  report.host_us_per_step_p99 = ran.clock().steps().percentile(0.99);
+  report.peak_rss_mib = peak_rss_mib();
+  return report;
+}
+
+} // namespace
+
+kvferry::expected<workload> workload_of(const serve_options& options) {
+  auto file = find_workload(options.workload);
+  if (!file)
+    return tl::unexpected(file.error());
+  return read_workload(*file, {options.requests_max, options.time_scale, options.skip_bad});
+}
+
+kvferry::expected<run_report> serve_workload(const serve_options& options, const workload& requests) {
+  auto begin = std::chrono::steady_clock::now();
+  auto config = configuration_of(options);
+  if (!config)
+    return tl::unexpected(config.error());
+  auto device = kvferry::host_device::create(device_options(options, *config));
+  auto runtime = kvferry::runtime::create(*config, device->interface());
+  if (!runtime)
+    return tl::unexpected(runtime.error());
+  page_layout layout = layout_of(*config);
+  auto batch = (*runtime)->create_batch(batch_for(options, requests, layout));
+  if (!batch)
+    return tl::unexpected(batch.error());
+
+  kvferry::stream_id stream = device->create_stream("compute");
+  kvferry::table_view tables = (*batch)->tables();
+  mismatch_log log;
+  verifier checks(layout, tables, options.verify, log);
+  device_steps steps(*device, stream, layout, tables, checks, options.verify, log);
+  engine engine(options, requests, layout, **runtime, **batch, *device, stream, steps);
+  auto ran = engine.run();
+
+  run_report report = report_of(engine, checks, log, requests);
+  report.pages = (*runtime)->take_statistics();
+  batch->reset();
+  report.left = (*runtime)->shut_down();
+  if (options.check_order != kvferry::order_check::off) {
+    report.unordered_accesses = device->unordered_accesses();
+    report.first_unordered = device->first_unordered();
+  }
+  if (!ran)
+    report.stopped_by = ran.error();
+  report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+} // namespace serve

@@ -1,0 +1,142 @@
+#include "examples/serve/step_control.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <unordered_map>
+
+#include "examples/serve/content.hpp"
+
+namespace serve {
+
+using kvferry::error_code;
+
+bool may_be_granted_later(error_code code) {
+  return code == error_code::gpu_full || code == error_code::host_full || code == error_code::copies_in_flight ||
+         code == error_code::publish_first;
+}
+
+void step_control::begin() {
+  input_ = {};
+  input_.stream = stream_;
+  work_.clear();
+}
+
+void step_control::close(job& which) {
+  report(which); // its last blocks may serve another request
+  input_.close.push_back(which.request);
+}
+
+void step_control::suspend(job& which, std::uint64_t rests_until) {
+  report(which);
+  input_.suspend.push_back(which.request);
+  which.state = job_state::suspended;
+  which.rests_until = rests_until;
+  which.unstall();
+}
+
+void step_control::plan(job_map& live, std::uint32_t prefill_tokens) {
+  bool decoder_stalled = false;
+  for (auto& [number, j] : live) {
+    if (j.state != job_state::running)
+      continue;
+    report(j);
+    if (!j.prefilling())
+      plan_decode(j);
+    decoder_stalled = decoder_stalled || (j.stalled_on && !j.prefilling());
+  }
+  if (!decoder_stalled) // else what becomes free is for those that decode: they end sooner
+    plan_prefills(live, prefill_tokens);
+}
+
+/// KV of the launched steps is submitted: kvferry may copy and share it, behind the stream that writes it.
+void step_control::report(job& which) {
+  if (which.written == which.reported)
+    return;
+  kvferry::progress made{which.request, which.written, {}, false};
+  for (; which.told < which.written; ++which.told)
+    made.accepted.push_back(generated_token(which.number, which.told));
+  std::uint32_t T = layout_.tokens_per_block;
+  made.commit = which.written / T != which.reported / T;
+  which.reported = which.written;
+  input_.advance.push_back(std::move(made));
+}
+
+void step_control::plan_decode(job& which) {
+  bool enters = !which.decoding;
+  if (enters)
+    input_.enter_decode.push_back(which.request);
+  add_work(which, which.known, enters);
+}
+
+void step_control::plan_prefills(job_map& live, std::uint32_t prefill_tokens) {
+  // Nobody overtakes a prefill that waits for slots, or it would wait for ever.
+  bool stalled =
+      std::ranges::any_of(live, [](auto& entry) { return entry.second.prefilling() && entry.second.stalled_on; });
+  for (auto& [number, j] : live) {
+    if (prefill_tokens == 0)
+      break;
+    if (!j.prefilling() || (stalled && !j.stalled_on))
+      continue;
+    std::uint32_t chunk = std::min(prefill_tokens, j.prefill_end - j.written);
+    prefill_tokens -= chunk;
+    add_work(j, j.written + chunk, false);
+    if (stalled)
+      break;
+  }
+}
+
+void step_control::add_work(job& which, std::uint32_t until, bool asks_decode) {
+  std::uint32_t capacity = until > which.capacity ? layout_.blocks_of(until) * layout_.tokens_per_block : 0;
+  if (capacity != 0)
+    input_.reserve.push_back({which.request, capacity});
+  input_.order.push_back(which.request);
+  work_.push_back({&which, until, capacity, asks_decode});
+}
+
+std::vector<std::pair<job*, kvferry::error>> step_control::take(const kvferry::step_result& result) {
+  std::unordered_map<kvferry::request_id, std::vector<kvferry::error>> refused;
+  for (const kvferry::refused_call& call : result.refused)
+    refused[call.request].push_back(call.why);
+  auto granted = [&](const job& j) { return std::ranges::find(result.granted, j.request) != result.granted.end(); };
+  std::vector<std::pair<job*, kvferry::error>> hopeless;
+  for (step_work& work : work_) {
+    job& j = *work.of;
+    bool has_slots = work.asked_capacity == 0 || granted(j);
+    if (has_slots && work.asked_capacity != 0)
+      j.capacity = work.asked_capacity;
+    auto found = refused.find(j.request);
+    // A request that asked for two things and got slots was refused the other one.
+    std::size_t refusals = found == refused.end() ? 0 : found->second.size();
+    bool may_decode = refusals == (has_slots ? 0u : 1u);
+    if (work.asked_decode && may_decode)
+      j.decoding = true;
+    if (has_slots && (may_decode || !work.asked_decode)) {
+      j.unstall();
+      continue;
+    }
+    work.until = j.written;
+    kvferry::error why =
+        refusals != 0 ? found->second.front() : kvferry::error{error_code::gpu_full, "not granted", {}};
+    j.stall(why);
+    if (!may_be_granted_later(why.code))
+      hopeless.emplace_back(&j, why);
+  }
+  return hopeless;
+}
+
+step_plan step_control::launch(std::uint64_t step, kvferry::version_number version, const job_map& live) {
+  step_plan plan{step, version, {}, {}};
+  for (const step_work& work : work_) {
+    job& j = *work.of;
+    plan.rows.push_back({j.request, j.chain, j.decoding, j.written, work.until, j.capacity});
+    j.written = work.until;
+    j.last_step = step;
+  }
+  for (const auto& [number, j] : live)
+    if (j.last_step != 0 && j.last_step != step)
+      plan.resting.push_back(j.request);
+  std::ranges::sort(plan.resting);
+  return plan;
+}
+
+} // namespace serve

@@ -1,0 +1,120 @@
+// Pieces that several messages carry.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kvferry/error.hpp"
+#include "kvferry/fence.hpp"
+#include "kvferry/ids.hpp"
+#include "messages/fields.hpp"
+
+namespace kvferry {
+
+/// A request's change number: what `publish` must show, or a publication has shown.
+struct row_number {
+  request_id request;
+  row_seq seq = 0;
+
+  friend auto operator<=>(const row_number&, const row_number&) = default;
+  KVFERRY_FIELDS(row_number, request, seq)
+};
+
+/// One entry of a request's block table: the page that its owner is bound to from now on.
+struct page_change {
+  group_id group;
+  block_ordinal ordinal = 0;
+  tier on = tier::none;   ///< none: no page any more
+  bool ready = true;      ///< false: a load into the page is under way
+  std::uint32_t slot = 0; ///< raw slot on that tier
+
+  friend bool operator==(const page_change&, const page_change&) = default;
+  KVFERRY_FIELDS(page_change, group, ordinal, on, ready, slot)
+};
+
+/// What the registry's answer to a request's call grants.
+struct grant {
+  row_seq seq = 0;          ///< number of this change
+  std::uint32_t blocks = 0; ///< length of the request's table from now on
+  std::vector<page_change> changes;
+  fence_set after;                 ///< the engine's stream waits for these before it touches the pages
+  std::vector<row_number> unnames; ///< granted slots are still named by rows until these are published
+  KVFERRY_FIELDS(grant, seq, blocks, changes, after, unnames)
+};
+
+/// Keys of consecutive blocks: chain hashes, and the tokens they stand for (T per hash).
+struct block_keys {
+  block_ordinal first = 0;
+  std::vector<std::uint64_t> hashes;
+  std::vector<token> tokens;
+  KVFERRY_FIELDS(block_keys, first, hashes, tokens)
+};
+
+/// What every call of a request reports to the registry.
+struct history_report {
+  std::uint32_t tokens = 0; ///< exact history
+  fence_set written;        ///< behind the writers of the tokens that are new since the last report
+  fence_set running;        ///< behind everything that still runs the request (close, suspend)
+  KVFERRY_FIELDS(history_report, tokens, written, running)
+};
+
+enum class move_kind : std::uint8_t {
+  offload, ///< complete history goes to the host
+  spill,   ///< a held page goes to the host
+  demote,  ///< an idle page goes to the host
+  load,    ///< a page comes back to the GPU
+};
+
+constexpr std::string_view to_string(move_kind kind) {
+  switch (kind) {
+  case move_kind::offload: return "offload";
+  case move_kind::spill: return "spill";
+  case move_kind::demote: return "demote";
+  case move_kind::load: return "load";
+  }
+  return "?";
+}
+
+struct page_move {
+  move_id move;
+  move_kind kind = move_kind::offload;
+  block_id block;
+  group_id group;
+  gpu_slot gpu;
+  host_slot host;
+  KVFERRY_FIELDS(page_move, move, kind, block, group, gpu, host)
+};
+
+struct move_result {
+  move_id move;
+  block_id block;
+  bool ok = true;
+  KVFERRY_FIELDS(move_result, move, block, ok)
+};
+
+/// Page copies of one submission that ended without the right bytes: positions in its list.
+struct failed_positions {
+  fence submitted;
+  std::vector<std::uint32_t> positions;
+  KVFERRY_FIELDS(failed_positions, submitted, positions)
+};
+
+/// Published history of one group.
+struct group_history {
+  group_id group;
+  std::uint32_t blocks = 0;
+  KVFERRY_FIELDS(group_history, group, blocks)
+};
+
+/// Why a call was refused. `code` and `numbers` as in `error`; the text is made where it is shown.
+struct refusal {
+  error_code code = error_code::invalid_argument;
+  std::string message;
+  std::optional<shortage> numbers;
+  KVFERRY_FIELDS(refusal, code, message, numbers)
+};
+
+} // namespace kvferry

@@ -1,0 +1,150 @@
+// Messages to the page registry.
+#pragma once
+
+#include "messages/address.hpp"
+#include "messages/parts.hpp"
+
+namespace kvferry {
+
+/// A request's id becomes known, before its actor says anything.
+struct register_request {
+  request_id request;
+  KVFERRY_FIELDS(register_request, request)
+  static constexpr message_info info{"register_request", "engine", actor_kind::page_registry, "request_registered",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
+/// Opens a claim in prefill with the longest prefix that is there.
+struct match_prefix {
+  request_id request;
+  call_id call;
+  std::string adapter; ///< namespace, tagged fields
+  std::string salt;
+  block_keys keys; ///< of all whole blocks of the prompt
+  std::uint32_t prompt_tokens = 0;
+  KVFERRY_FIELDS(match_prefix, request, call, adapter, salt, keys, prompt_tokens)
+  static constexpr message_info info{"match_prefix", "request_cache", actor_kind::page_registry,
+                                     "pages_granted | transition_refused", "the runtime has ended: runtime_stopped"};
+};
+
+enum class transition : std::uint8_t {
+  advance, ///< history, capacity, commit
+  enter_decode,
+  suspend,
+  resume,
+};
+
+constexpr std::string_view to_string(transition kind) {
+  switch (kind) {
+  case transition::advance: return "advance";
+  case transition::enter_decode: return "enter_decode";
+  case transition::suspend: return "suspend";
+  case transition::resume: return "resume";
+  }
+  return "?";
+}
+
+/// A request's claim changes. Planned without writing, then done as a whole or refused.
+struct owner_transition {
+  request_id request;
+  call_id call;
+  transition kind = transition::advance;
+  history_report history;
+  std::uint32_t capacity_blocks = 0; ///< length of the block table wanted; less than it has: as it is
+  block_keys commit;                 ///< blocks that enter the index
+  KVFERRY_FIELDS(owner_transition, request, call, kind, history, capacity_blocks, commit)
+  static constexpr message_info info{"owner_transition", "request_cache", actor_kind::page_registry,
+                                     "advanced | pages_granted | offload_accepted | transition_refused",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
+/// The request ends: it lets go of all its blocks.
+struct release_owners {
+  request_id request;
+  history_report history;
+  KVFERRY_FIELDS(release_owners, request, history)
+  static constexpr message_info info{"release_owners", "request_cache", actor_kind::page_registry, "owners_released",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
+/// From now on this batch's publisher acknowledges the request's numbers; none: the request does.
+struct batch_changed {
+  request_id request;
+  batch_id batch;
+  KVFERRY_FIELDS(batch_changed, request, batch)
+  static constexpr message_info info{"batch_changed", "request_cache", actor_kind::page_registry, "", "ignored"};
+};
+
+/// A request without a row acknowledges its own number.
+struct row_acknowledged {
+  request_id request;
+  row_seq seq = 0;
+  KVFERRY_FIELDS(row_acknowledged, request, seq)
+  static constexpr message_info info{"row_acknowledged", "request_cache", actor_kind::page_registry, "", "ignored"};
+};
+
+/// A publication: the numbers it shows, and the requests that no version names any more. Sent for every `publish`, also
+/// when it changed nothing, and with version 0 for a request that went without ever having been shown.
+struct rows_published {
+  batch_id batch;
+  version_number version = 0;
+  std::vector<row_number> shown; ///< rows that this publication changed
+  std::vector<request_id> gone;
+  fence_set readers; ///< behind all readers of earlier versions
+  KVFERRY_FIELDS(rows_published, batch, version, shown, gone, readers)
+  static constexpr message_info info{"rows_published", "batch_publisher", actor_kind::page_registry, "", "ignored"};
+};
+
+/// Copies are on a stream: they may be waited for.
+struct copies_submitted {
+  std::vector<page_move> moves;
+  fence submitted;
+  KVFERRY_FIELDS(copies_submitted, moves, submitted)
+  static constexpr message_info info{"copies_submitted", "storage", actor_kind::page_registry, "", "ignored"};
+};
+
+/// Each move is answered once.
+struct copies_done {
+  std::vector<move_result> results;
+  KVFERRY_FIELDS(copies_done, results)
+  static constexpr message_info info{"copies_done", "storage", actor_kind::page_registry, "", "ignored"};
+};
+
+/// Fences that the registry had asked for have passed.
+struct fence_passed {
+  fence_set passed;
+  KVFERRY_FIELDS(fence_passed, passed)
+  static constexpr message_info info{"fence_passed", "completions", actor_kind::page_registry, "", "ignored"};
+};
+
+/// The end of a step: what was decided is submitted. Passed on to storage behind all copies decided before it.
+struct flush_copies {
+  KVFERRY_NO_FIELDS
+  static constexpr message_info info{"flush_copies", "engine", actor_kind::page_registry, "", "ignored"};
+};
+
+/// A request's actor has died.
+struct request_down {
+  request_id request;
+  KVFERRY_FIELDS(request_down, request)
+  static constexpr message_info info{"request_down", "request_cache", actor_kind::page_registry, "", "ignored"};
+};
+
+struct query_blockers {
+  call_id call;
+  request_id request;
+  group_id group;
+  block_ordinal ordinal = 0;
+  KVFERRY_FIELDS(query_blockers, call, request, group, ordinal)
+  static constexpr message_info info{"query_blockers", "engine", actor_kind::page_registry, "blockers_told",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
+struct query_counters {
+  call_id call;
+  KVFERRY_FIELDS(query_counters, call)
+  static constexpr message_info info{"query_counters", "engine", actor_kind::page_registry, "counters_told",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
+} // namespace kvferry

@@ -1,0 +1,197 @@
+// The calls on batches: rows, publications, and a step's control work in one call.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "actors/spawn.hpp"
+#include "runtime/runtime_impl.hpp"
+
+namespace kvferry {
+
+expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
+  if (left_)
+    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto right = validate(batch); !right)
+    return tl::unexpected<error>{right.error()};
+  table_layout layout{config.groups.size(), batch};
+  auto memory = device_->allocate_tables(layout.bytes, layout.ones_bytes);
+  if (!memory)
+    return tl::unexpected<error>{memory.error()};
+  const batch_id id{++last_batch_};
+  if (recorder_)
+    recorder_->batch_created(id, batch);
+  auto [place, fresh] =
+      batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}});
+  environment_.add(id,
+                   spawn_batch_publisher(system_, environment_, config, batch, id, *device_, *place->second.memory));
+  return id;
+}
+
+void runtime_impl::close_batch(batch_id id) {
+  auto found = batches_.find(id);
+  if (found == batches_.end())
+    return;
+  batch_state& state = found->second;
+  if (!left_) {
+    step_fences_.clear();
+    fence_set readers;
+    if (!state.stream.is_none())
+      readers.add(fence_on(state.stream));
+    (void)wait_for<batch_closed>(
+        call(request_id::none(), kvferry::close_batch{call_id::none(), std::move(readers)}, id)); // ends in any case
+    for (auto& [request, record] : requests_)
+      if (record.batch == id) {
+        record.batch = batch_id::none();
+        record.after.add(state.after);
+      }
+  }
+  batches_.erase(id);
+}
+
+table_view runtime_impl::tables(batch_id id) const {
+  const batch_state& state = batches_.at(id);
+  return state.layout.view(state.memory->data());
+}
+
+expected<row_id> runtime_impl::add(batch_id id, request_id request) {
+  auto record = find(request);
+  if (!record)
+    return tl::unexpected<error>{record.error()};
+  if (auto state = find(id); !state)
+    return tl::unexpected<error>{state.error()};
+  auto done = wait_for<call_done>(call(request, join_batch{call_id::none(), id}, request));
+  if (!done)
+    return tl::unexpected<error>{done.error()};
+  if (done->refused)
+    return tl::unexpected<error>{error_of(*done->refused)};
+  (*record)->batch = id;
+  note_grant(request, done->seq, std::exchange((*record)->after, {}), std::exchange((*record)->unnames, {}));
+  return done->row;
+}
+
+expected<void> runtime_impl::remove(batch_id id, request_id request) {
+  auto record = find(request);
+  if (!record)
+    return tl::unexpected<error>{record.error()};
+  if ((*record)->batch != id)
+    return {};
+  auto done = wait_for<call_done>(call(request, leave_batch{}, request));
+  if (!done)
+    return tl::unexpected<error>{done.error()};
+  (*record)->batch = batch_id::none();
+  return {};
+}
+
+expected<publication> runtime_impl::publish(batch_id id, std::span<const request_id> order, stream_id stream) {
+  auto found = find(id);
+  if (!found)
+    return tl::unexpected<error>{found.error()};
+  batch_state& state = **found;
+  settle_arrivals();
+  kvferry::publish message{call_id::none(), {}, {order.begin(), order.end()}, stream, state.after, passed_};
+  for (request_id request : state.seen_order)
+    message.seen.push_back({request, state.seen.at(request)});
+  send(flush_copies{});
+  auto done = wait_for<published>(call(request_id::none(), std::move(message), id));
+  if (!done)
+    return tl::unexpected<error>{done.error()};
+  if (done->refused)
+    return tl::unexpected<error>{error_of(*done->refused)};
+  state.seen.clear();
+  state.seen_order.clear();
+  state.after = {};
+  publications_ += done->version != state.version ? 1u : 0u;
+  entries_ += done->entries;
+  state.version = done->version;
+  state.stream = stream;
+  return publication{done->version, done->entries, std::move(done->failed)};
+}
+
+expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream, bool begins) {
+  if (auto state = find(id); !state)
+    return tl::unexpected<error>{state.error()};
+  auto changed = wait_for<read_changed>(begins ? call(request_id::none(), begin_read{call_id::none(), stream}, id)
+                                               : call(request_id::none(), end_read{call_id::none(), stream}, id));
+  if (!changed)
+    return tl::unexpected<error>{changed.error()};
+  if (changed->refused)
+    return tl::unexpected<error>{error_of(*changed->refused)};
+  return changed->version;
+}
+
+/// Calls of one kind go out together; what frees slots is done before what wants them.
+expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
+  if (auto state = find(id); !state)
+    return tl::unexpected<error>{state.error()};
+  step_fences_.clear();
+  ++steps_;
+  if (recorder_)
+    recorder_->set_step(steps_);
+  settle_arrivals();
+  step_result result;
+  auto refuse = [&](request_id request, error why) { result.refused.push_back({request, std::move(why)}); };
+  auto known = [&](request_id request) {
+    auto record = find(request);
+    if (!record)
+      refuse(request, record.error());
+    return record ? *record : nullptr;
+  };
+  using sent_call = std::pair<request_id, call_id>;
+  std::vector<sent_call> advances, entries, suspensions, closes, reservations;
+
+  for (const progress& made : input.advance)
+    if (request_record* record = known(made.request)) {
+      if (auto right = check_progress(*record, made); !right)
+        refuse(made.request, right.error());
+      else if (auto sent = send_advance(made.request, made, input.stream))
+        advances.emplace_back(made.request, *sent);
+    }
+  for (request_id request : input.enter_decode)
+    if (known(request))
+      entries.emplace_back(request, send_enter_decode(request));
+  for (request_id request : input.suspend)
+    if (known(request))
+      suspensions.emplace_back(request, send_suspend(request, {}));
+  for (request_id request : input.close)
+    if (known(request))
+      closes.emplace_back(request, send_close(request, {}));
+  for (auto [request, sent] : advances)
+    if (auto done = wait_for_done(sent); !done)
+      refuse(request, done.error());
+  for (auto [request, sent] : entries)
+    if (auto entered = finish_enter_decode(request, sent); !entered)
+      refuse(request, entered.error());
+  for (auto [request, sent] : suspensions)
+    if (auto done = finish_suspend(request, sent); !done)
+      refuse(request, done.error());
+  for (auto [request, sent] : closes)
+    if (auto closed = finish_close(request, sent); !closed)
+      refuse(request, closed.error());
+
+  for (const reservation& wanted : input.reserve)
+    if (known(wanted.request)) {
+      if (auto sent = send_reserve(wanted.request, wanted.capacity_tokens))
+        reservations.emplace_back(wanted.request, *sent);
+      else
+        result.granted.push_back(wanted.request);
+    }
+  for (auto [request, sent] : reservations)
+    if (auto done = wait_for_done(sent))
+      result.granted.push_back(request);
+    else
+      refuse(request, done.error());
+
+  for (request_id request : input.order)
+    if (request_record* record = known(request); record != nullptr && record->batch != id)
+      if (auto row = add(id, request); !row)
+        refuse(request, row.error());
+  auto done = publish(id, input.order, input.stream);
+  if (!done)
+    return tl::unexpected<error>{done.error()};
+  result.version = done->version;
+  result.failed_rows = std::move(done->failed);
+  result.ready = take_ready();
+  return result;
+}
+
+} // namespace kvferry

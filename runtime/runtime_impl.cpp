@@ -1,0 +1,244 @@
+#include "runtime/runtime_impl.hpp"
+
+#include <fmt/format.h>
+
+#include "actors/spawn.hpp"
+
+namespace kvferry {
+
+runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<device> target,
+                           std::vector<group_pools> memory, std::unique_ptr<message_recorder> recorder)
+    : config(configured), pools(std::move(memory)), system_config_(configured), system_(system_config_),
+      device_(std::move(target)), recorder_(std::move(recorder)) {
+  environment_.observer = recorder_.get();
+  environment_.to_engine = [this](address from, std::uint64_t cause, any_message body) {
+    port_.push({from, cause, std::move(body)});
+  };
+  if (config.scheduler == scheduler_kind::stepped) {
+    stepped_ = std::make_unique<stepped_delivery>(
+        environment_, dynamic_cast<caf_bridge::stepped_coordinator&>(system_.scheduler()), config.order, config.seed);
+    environment_.hold = [this](caf_bridge::held_message message) { stepped_->hold(std::move(message)); };
+  }
+  environment_.registry = spawn_page_registry(system_, environment_, config);
+  environment_.storage = spawn_storage(system_, environment_, *device_);
+  environment_.completions = spawn_completions(system_, environment_);
+  auto watch = [this](const auto& handle, std::string who) {
+    caf_bridge::when_ended(handle, [this, who](bool) {
+      if (!stopping_)
+        port_.fail(who);
+    });
+  };
+  watch(environment_.registry, "page_registry");
+  watch(environment_.storage, "storage");
+  watch(environment_.completions, "completions");
+}
+
+runtime_impl::~runtime_impl() { shut_down(); }
+
+/// Under `stepped` everything happens here; under `threaded` it happens elsewhere.
+void runtime_impl::run() {
+  if (stepped_)
+    stepped_->run();
+}
+
+void runtime_impl::settle_arrivals() {
+  while (auto message = port_.try_pop())
+    arrive(std::move(*message));
+}
+
+void runtime_impl::arrive(engine_port::arrival message) {
+  if (recorder_)
+    recorder_->handling(message.from, address{actor_kind::engine, 0}, message.cause, message.body);
+  if (const auto* ready = message.body.get_if<request_ready>()) {
+    request_became_ready(*ready);
+  } else if (const auto* lost = message.body.get_if<request_lost>()) {
+    request_was_lost(lost->request);
+  } else {
+    const auto* registered = message.body.get_if<request_registered>();
+    const call_id id = registered ? call_id{registered->request.value() | registration_bit} : call_of(message.body);
+    if (auto pending = pending_.find(id); pending != pending_.end())
+      pending->second.reply = std::move(message.body);
+  }
+}
+
+void runtime_impl::request_became_ready(const request_ready& ready) {
+  auto found = requests_.find(ready.request);
+  if (found == requests_.end())
+    return;
+  request_record& record = found->second;
+  record.status = request_record::state::active;
+  record.capacity = ready.capacity_tokens;
+  record.history = record.reported = std::min(record.history, ready.capacity_tokens);
+  ready_.push_back({ready.request, record.history, ready.load_failed});
+  note_grant(ready.request, ready.seq, {}, {});
+}
+
+/// Invariant 13: every call gets a reply, also when the actor asked has died.
+void runtime_impl::request_was_lost(request_id request) {
+  if (auto found = requests_.find(request); found != requests_.end())
+    found->second.lost = true;
+  for (auto& [id, pending] : pending_)
+    if (pending.request == request && !pending.reply)
+      pending.reply = any_message{request_lost{request}};
+}
+
+expected<any_message> runtime_impl::take_reply(call_id id) {
+  run();
+  settle_arrivals();
+  while (!pending_.at(id).reply) {
+    std::optional<engine_port::arrival> next;
+    if (!stepped_ && !port_.failure())
+      next = port_.wait_pop();
+    if (!next) { // nothing will come any more
+      pending_.erase(id);
+      std::optional<std::string> dead = port_.failure();
+      return fail(dead ? error_code::actor_died : error_code::runtime_stopped,
+                  dead ? *dead + " has died; the runtime has ended" : "the call got no answer");
+    }
+    arrive(std::move(*next));
+  }
+  auto pending = pending_.find(id);
+  any_message reply = std::move(*pending->second.reply);
+  pending_.erase(pending);
+  if (auto* lost = reply.get_if<request_lost>())
+    return fail(error_code::actor_died, fmt::format("the actor of request {} has died", lost->request.value()));
+  return reply;
+}
+
+/// E.g. the refusal of a call that was queued behind the request's end.
+error runtime_impl::unexpected_reply(const any_message& reply) {
+  if (const auto* done = reply.get_if<call_done>(); done != nullptr && done->refused)
+    return error_of(*done->refused);
+  return {error_code::runtime_stopped, fmt::format("unexpected answer: {}", name_of(reply)), {}};
+}
+
+expected<call_done> runtime_impl::wait_for_done(call_id id) {
+  auto done = wait_for<call_done>(id);
+  if (done && requests_.contains(done->request)) {
+    request_record& record = requests_.at(done->request);
+    if (done->capacity_tokens > 0)
+      record.capacity = done->capacity_tokens;
+    note_grant(done->request, done->seq, done->after, done->unnames);
+  }
+  if (done && done->refused)
+    return tl::unexpected<error>{error_of(*done->refused)};
+  return done;
+}
+
+/// What a grant makes the next publication wait for.
+void runtime_impl::note_grant(request_id request, row_seq seq, const fence_set& after,
+                              const std::vector<row_number>& unnames) {
+  auto found = requests_.find(request);
+  if (found == requests_.end())
+    return;
+  request_record& record = found->second;
+  auto batch = batches_.find(record.batch);
+  if (batch == batches_.end()) {
+    record.after.add(after);
+    record.unnames.insert(record.unnames.end(), unnames.begin(), unnames.end());
+    return;
+  }
+  batch_state& state = batch->second;
+  auto told = [&](row_number number) {
+    auto [place, fresh] = state.seen.emplace(number.request, number.seq);
+    place->second = std::max(place->second, number.seq);
+    if (fresh)
+      state.seen_order.push_back(number.request);
+  };
+  if (seq != 0)
+    told({request, seq});
+  for (const row_number& unnamed : unnames)
+    told(unnamed);
+  state.after.add(after);
+}
+
+expected<request_record*> runtime_impl::find(request_id request) {
+  if (left_)
+    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  settle_arrivals();
+  auto found = requests_.find(request);
+  if (found == requests_.end())
+    return fail(error_code::unknown_request, fmt::format("request {} is not open", request.value()));
+  if (found->second.lost)
+    return fail(error_code::actor_died, fmt::format("the actor of request {} has died", request.value()));
+  return &found->second;
+}
+
+expected<runtime_impl::batch_state*> runtime_impl::find(batch_id id) {
+  auto found = batches_.find(id);
+  if (left_ || found == batches_.end())
+    return fail(error_code::runtime_stopped, fmt::format("batch {} is closed", id.value()));
+  return &found->second;
+}
+
+/// One event per stream and call.
+fence runtime_impl::fence_on(stream_id stream) {
+  fence& recorded = step_fences_[stream];
+  if (recorded.sequence == 0)
+    recorded = device_->record(stream);
+  return recorded;
+}
+
+fence_set runtime_impl::running_fences(const request_record& record, std::span<const stream_id> running) {
+  fence_set fences;
+  for (stream_id stream : running)
+    fences.add(fence_on(stream));
+  if (!running.empty())
+    return fences;
+  if (auto batch = batches_.find(record.batch); batch != batches_.end() && !batch->second.stream.is_none())
+    fences.add(fence_on(batch->second.stream));
+  for (stream_id stream : record.streams)
+    fences.add(fence_on(stream));
+  return fences;
+}
+
+/// What the request's actor has not been told yet.
+history_report runtime_impl::report(request_record& record, fence_set running) {
+  record.reported = record.history;
+  return {record.history, std::exchange(record.written, {}), std::move(running)};
+}
+
+void runtime_impl::forget(request_id request) {
+  auto found = requests_.find(request);
+  if (found == requests_.end())
+    return;
+  if (auto batch = batches_.find(found->second.batch); batch != batches_.end())
+    batch->second.after.add(found->second.after);
+  requests_.erase(found);
+}
+
+void runtime_impl::kill_request(request_id request) {
+  if (auto handle = environment_.find(request)) {
+    actor_environment::current_route() = {address{actor_kind::engine, 0}, address_of(request)};
+    caf_bridge::kill(handle);
+  }
+  run();
+}
+
+leftovers runtime_impl::shut_down() {
+  if (left_)
+    return *left_;
+  leftovers left;
+  run();
+  settle_arrivals();
+  if (!port_.failure())
+    if (auto told = wait_for<counters_told>(call(request_id::none(), query_counters{}))) {
+      left.slots = told->slots_in_use;
+      left.owners = told->owners;
+      left.copies = told->copies;
+    }
+  left.requests = requests_.size();
+  if (left.slots + left.owners + left.copies + left.requests > 0)
+    left.description =
+        fmt::format("{} slots, {} owners, {} copies, {} requests", left.slots, left.owners, left.copies, left.requests);
+  stopping_ = true;
+  environment_.stop_all();
+  run();
+  environment_.clear();
+  run();
+  system_.await_all_actors_done();
+  left_ = left;
+  return left;
+}
+
+} // namespace kvferry

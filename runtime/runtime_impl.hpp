@@ -1,0 +1,183 @@
+// Hosts the actors and turns the engine's calls into messages: the only place where a caller waits.
+//
+// Under `stepped` a call delivers messages until none is left; under `threaded` it waits for its reply. Engine streams
+// are touched only here, while the call that named them runs, and in the publisher while a publication runs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/actor_environment.hpp"
+#include "actors/table_mirror.hpp"
+#include "device/device.hpp"
+#include "kvferry/runtime.hpp"
+#include "runtime/engine_port.hpp"
+#include "runtime/message_recorder.hpp"
+#include "runtime/request_record.hpp"
+#include "runtime/stepped_delivery.hpp"
+
+namespace kvferry {
+
+class runtime_impl {
+public:
+  runtime_impl(const configuration& config, std::shared_ptr<device> target, std::vector<group_pools> pools,
+               std::unique_ptr<message_recorder> recorder);
+  ~runtime_impl();
+
+  const configuration config;
+  const std::vector<group_pools> pools;
+
+  // -- calls of runtime (runtime_calls.cpp)
+  // --------------------------------------------------------------------------------
+
+  expected<opened> open(std::vector<token> prompt, const prefix_namespace& space);
+  expected<void> reserve(request_id request, std::uint32_t capacity_tokens);
+  expected<void> advance_history(const progress& made, stream_id written_on);
+  expected<void> commit(request_id request);
+  expected<decode_entry> enter_decode(request_id request);
+  expected<void> suspend(request_id request, std::span<const stream_id> running);
+  expected<resumed> resume(request_id request);
+  expected<void> close(request_id request, std::span<const stream_id> running);
+  void poll();
+  std::vector<ready_request> take_ready();
+  expected<page_storage> storage_of(request_id request);
+  expected<std::vector<blocker>> why_on_gpu(request_id request, group_id group, block_ordinal ordinal);
+  expected<void> dense_ready(request_id request, group_id group);
+  statistics take_statistics();
+  leftovers shut_down();
+
+  // -- calls of batch (batch_calls.cpp)
+  // ------------------------------------------------------------------------------------
+
+  expected<batch_id> create_batch(const batch_config& batch);
+  void close_batch(batch_id id);
+  table_view tables(batch_id id) const;
+  expected<row_id> add(batch_id id, request_id request);
+  expected<void> remove(batch_id id, request_id request);
+  expected<publication> publish(batch_id id, std::span<const request_id> order, stream_id stream);
+  expected<version_number> change_read(batch_id id, stream_id stream, bool begins);
+  expected<step_result> step(batch_id id, const step_input& input);
+
+  /// Ends a request's actor as a crash would; for tests.
+  void kill_request(request_id request);
+
+private:
+  struct batch_state {
+    batch_config config;
+    std::unique_ptr<device_memory> memory;
+    table_layout layout;
+    stream_id stream; // of the latest publication
+    version_number version = 0;
+    std::unordered_map<request_id, row_seq> seen; // what callers were told of since the last publication
+    std::vector<request_id> seen_order;           // the same, in order of arrival
+    fence_set after;                              // what the next launch waits for
+  };
+
+  /// A call that has been sent and may have been answered.
+  struct pending_call {
+    request_id request; // none: of another actor
+    std::optional<any_message> reply;
+  };
+
+  /// Marks the pending entry of a registration, which has no call number.
+  static constexpr std::uint64_t registration_bit = std::uint64_t{1} << 63;
+
+  // -- sending and waiting (runtime_impl.cpp)
+  // ------------------------------------------------------------------------------
+
+  template <class... Where, class Message>
+  void send(Message message, Where... where);
+  template <class... Where, class Message>
+  call_id call(request_id about, Message message, Where... where);
+  void run();
+  void settle_arrivals();
+  void arrive(engine_port::arrival message);
+  void request_became_ready(const request_ready& ready);
+  void request_was_lost(request_id request);
+  expected<any_message> take_reply(call_id id);
+  static error unexpected_reply(const any_message& reply);
+  template <class Reply>
+  expected<Reply> wait_for(call_id id);
+  expected<call_done> wait_for_done(call_id id);
+
+  // -- requests
+  // ------------------------------------------------------------------------------------------------------------
+
+  expected<request_record*> find(request_id request);
+  expected<batch_state*> find(batch_id id);
+  history_report report(request_record& record, fence_set running = {});
+  fence fence_on(stream_id stream);
+  fence_set running_fences(const request_record& record, std::span<const stream_id> running);
+  void note_progress(request_record& record, const progress& made, stream_id written_on);
+  expected<void> check_progress(const request_record& record, const progress& made) const;
+  std::optional<call_id> send_advance(request_id request, const progress& made, stream_id written_on);
+  call_id send_enter_decode(request_id request);
+  call_id send_suspend(request_id request, std::span<const stream_id> running);
+  call_id send_close(request_id request, std::span<const stream_id> running);
+  std::optional<call_id> send_reserve(request_id request, std::uint32_t capacity_tokens);
+  expected<call_done> finish_suspend(request_id request, call_id id);
+  expected<void> finish_close(request_id request, call_id id);
+  expected<decode_entry> finish_enter_decode(request_id request, call_id id);
+  void note_grant(request_id request, row_seq seq, const fence_set& after, const std::vector<row_number>& unnames);
+  void forget(request_id request);
+
+  // Order matters: the actor system is declared before everything that holds handles.
+  caf_bridge::system_config system_config_;
+  caf::actor_system system_;
+  std::shared_ptr<device> device_;
+  std::unique_ptr<message_recorder> recorder_;
+  engine_port port_;
+  actor_environment environment_;
+  std::unique_ptr<stepped_delivery> stepped_; // null: threaded
+
+  std::unordered_map<request_id, request_record> requests_;
+  std::unordered_map<batch_id, batch_state> batches_;
+  std::unordered_map<call_id, pending_call> pending_;
+  std::unordered_map<stream_id, fence> step_fences_; // one event per stream and call
+  std::vector<ready_request> ready_;
+  fence_set passed_;
+  std::uint64_t last_call_ = 0;
+  std::uint64_t last_request_ = 0;
+  std::uint32_t last_batch_ = 0;
+  std::uint64_t steps_ = 0;
+  std::uint64_t publications_ = 0;
+  std::uint64_t entries_ = 0;
+  bool stopping_ = false;
+  std::optional<leftovers> left_;
+};
+
+// -- sending, in terms of the outbox's rules about who receives what
+// -------------------------------------------------------
+
+template <class... Where, class Message>
+void runtime_impl::send(Message message, Where... where) {
+  outbox out;
+  out.send(where..., std::move(message));
+  environment_.post_all(address{actor_kind::engine, 0}, 0, out);
+}
+
+template <class... Where, class Message>
+call_id runtime_impl::call(request_id about, Message message, Where... where) {
+  message.call = call_id{++last_call_};
+  const call_id id = message.call;
+  pending_.emplace(id, pending_call{about, std::nullopt});
+  send(std::move(message), where...);
+  return id;
+}
+
+template <class Reply>
+expected<Reply> runtime_impl::wait_for(call_id id) {
+  expected<any_message> reply = take_reply(id);
+  if (!reply)
+    return tl::unexpected<error>{reply.error()};
+  if (auto* wanted = reply->get_if<Reply>())
+    return std::move(*wanted);
+  return tl::unexpected<error>{unexpected_reply(*reply)};
+}
+
+inline error error_of(const refusal& why) { return {why.code, why.message, why.numbers}; }
+
+} // namespace kvferry
