@@ -21,22 +21,29 @@ public:
   block* front() const { return front_; }
   block* after(const block& b) const { return (b.*link_).next; }
 
-  /// Inserts by `idle_since`; most blocks come last.
+  /// Inserts by `idle_since`. Most blocks come last, or next to the one inserted before them.
   void insert(block& b) {
     idle_link& here = b.*link_;
     KVFERRY_REQUIRE(!here.linked, "block {} is in an idle list already", b.id.value());
     block* before = back_;
+    if (before != nullptr && before->idle_since > b.idle_since && latest_ != nullptr)
+      before = latest_;
     while (before != nullptr && before->idle_since > b.idle_since)
       before = (before->*link_).previous;
+    while (before != nullptr && (before->*link_).next != nullptr && (before->*link_).next->idle_since <= b.idle_since)
+      before = (before->*link_).next;
     here = {before, before == nullptr ? front_ : (before->*link_).next, true};
     (before == nullptr ? front_ : (before->*link_).next) = &b;
     (here.next == nullptr ? back_ : (here.next->*link_).previous) = &b;
+    latest_ = &b;
     ++size_;
   }
 
   void remove(block& b) {
     idle_link& here = b.*link_;
     KVFERRY_REQUIRE(here.linked, "block {} is not in the idle list", b.id.value());
+    if (latest_ == &b)
+      latest_ = here.previous != nullptr ? here.previous : here.next;
     (here.previous == nullptr ? front_ : (here.previous->*link_).next) = here.next;
     (here.next == nullptr ? back_ : (here.next->*link_).previous) = here.previous;
     here = {};
@@ -47,6 +54,7 @@ private:
   idle_link block::*link_;
   block* front_ = nullptr;
   block* back_ = nullptr;
+  block* latest_ = nullptr; // where the last one was inserted, while it is there
   std::uint32_t size_ = 0;
 };
 

@@ -35,7 +35,9 @@ void page_registry::forget(block& b) {
     give_up_gpu(b);
   if (b.has_host())
     give_up_host(b);
+  std::vector<owner> memory = std::move(b.owners); // the record keeps it for its next block
   b = block{};
+  b.owners = std::move(memory);
   unused_blocks_.push_back(&b);
 }
 

@@ -94,7 +94,7 @@ gpu_slot page_registry::take_gpu(group_id group, slot_use use, batch_id batch, g
   if (use != slot_use::copy) {
     auto retiring = ledger_.retiring_for(group, batch, 1, [&](request_id request) { return batch_of(request); });
     if (!retiring.empty()) {
-      for (const row_number& name : *ledger_.names_of(retiring.front()))
+      for (const row_number& name : ledger_.names_of(retiring.front()))
         granted.unnames.push_back(name);
       ledger_.take_retiring(retiring.front());
       granted.after.add(ledger_.fences(retiring.front()));

@@ -60,7 +60,7 @@ void slot_ledger::enter_free_list(slot_key slot) {
 }
 
 void slot_ledger::unname(slot_key slot, request_id request, row_seq seq) {
-  std::vector<row_number>& names = named_[slot.packed()];
+  std::vector<row_number>& names = at(slot.group, slot.on).slots[slot.slot].names;
   auto same = std::find_if(names.begin(), names.end(), [&](const row_number& n) { return n.request == request; });
   if (same == names.end())
     names.push_back({request, seq});
@@ -69,26 +69,17 @@ void slot_ledger::unname(slot_key slot, request_id request, row_seq seq) {
   by_request_[request].push_back({seq, slot});
 }
 
-const std::vector<row_number>* slot_ledger::names_of(slot_key slot) const {
-  auto found = named_.find(slot.packed());
-  return found == named_.end() ? nullptr : &found->second;
-}
-
 /// True when that was the slot's last name.
 bool slot_ledger::drop_name(slot_key slot, row_number up_to, const fence_set& readers) {
-  auto found = named_.find(slot.packed());
-  if (found == named_.end())
-    return false;
-  std::vector<row_number>& names = found->second;
+  pool& p = at(slot.group, slot.on);
+  std::vector<row_number>& names = p.slots[slot.slot].names;
   auto name = std::find_if(names.begin(), names.end(), [&](const row_number& n) { return n.request == up_to.request; });
   if (name == names.end() || name->seq > up_to.seq)
     return false; // named again by a later number, which is waited for
   names.erase(name);
-  pool& p = at(slot.group, slot.on);
   p.slots[slot.slot].fences.add(readers);
   if (!names.empty())
     return false;
-  named_.erase(found);
   if (p.slots[slot.slot].free) {
     p.retiring.erase(slot.slot);
     enter_free_list(slot);

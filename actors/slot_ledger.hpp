@@ -85,10 +85,12 @@ public:
   /// From number `seq` on the request's row does not name the slot any more.
   void unname(slot_key slot, request_id request, row_seq seq);
 
-  bool is_named(slot_key slot) const { return named_.contains(slot.packed()); }
+  bool is_named(slot_key slot) const { return !names_of(slot).empty(); }
 
   /// What has to be shown before the slot is unnamed.
-  const std::vector<row_number>* names_of(slot_key slot) const;
+  const std::vector<row_number>& names_of(slot_key slot) const {
+    return at(slot.group, slot.on).slots[slot.slot].names;
+  }
 
   /// Numbers up to `seq` of the request are shown; `readers` are behind everything that read earlier versions. Calls
   /// `unnamed(slot)` for each slot that no row names any more, free or not.
@@ -96,7 +98,6 @@ public:
   void acknowledge(request_id request, row_seq seq, const fence_set& readers, Function unnamed);
 
   bool has_names(request_id request) const { return by_request_.contains(request); }
-  std::size_t named_slots() const { return named_.size(); }
 
   // -- fences
   // ----------------------------------------------------------------------------------------------------------
@@ -117,6 +118,7 @@ public:
 private:
   struct slot_state {
     fence_set fences;
+    std::vector<row_number> names; // rows that may still name it; keeps its memory
     bool free = true;
   };
 
@@ -140,8 +142,7 @@ private:
   void enter_free_list(slot_key slot);
   bool drop_name(slot_key slot, row_number up_to, const fence_set& readers);
 
-  std::vector<pool> pools_; // [group][tier]
-  std::unordered_map<std::uint64_t, std::vector<row_number>> named_;
+  std::vector<pool> pools_;                                          // [group][tier]
   std::unordered_map<request_id, std::vector<unnaming>> by_request_; // numbers ascending
   fence_set passed_;
   fence_set awaited_;
@@ -158,7 +159,7 @@ std::vector<slot_key> slot_ledger::retiring_for(group_id group, batch_id batch, 
     if (found.size() == at_most)
       break;
     slot_key key{group, tier::gpu, slot};
-    const std::vector<row_number>& names = *names_of(key);
+    const std::vector<row_number>& names = names_of(key);
     if (std::all_of(names.begin(), names.end(), [&](const row_number& n) { return batch_of(n.request) == batch; }))
       found.push_back(key);
   }

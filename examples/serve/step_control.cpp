@@ -72,16 +72,28 @@ void step_control::plan_prefills(job_map& live, std::uint32_t prefill_tokens) {
   // Nobody overtakes a prefill that waits for slots, or it would wait for ever.
   bool stalled =
       std::ranges::any_of(live, [](auto& entry) { return entry.second.prefilling() && entry.second.stalled_on; });
-  for (auto& [number, j] : live) {
-    if (prefill_tokens == 0)
-      break;
-    if (!j.prefilling() || (stalled && !j.stalled_on))
-      continue;
-    std::uint32_t chunk = std::min(prefill_tokens, j.prefill_end - j.written);
-    prefill_tokens -= chunk;
-    add_work(j, j.written + chunk, false);
-    if (stalled)
-      break;
+  std::vector<job*> ready; // the oldest first
+  for (auto& [number, j] : live)
+    if (j.prefilling() && (!stalled || j.stalled_on)) {
+      ready.push_back(&j);
+      if (stalled)
+        break;
+    }
+  // Equal shares of whole blocks; what the short ones leave over goes to the oldest.
+  const auto left = [](const job& j) { return j.prefill_end - j.written; };
+  const std::uint32_t T = layout_.tokens_per_block;
+  const auto count = static_cast<std::uint32_t>(ready.size());
+  const std::uint32_t share = count == 0 ? 0 : std::max(T, prefill_tokens / count / T * T);
+  std::vector<std::uint32_t> chunks;
+  for (job* j : ready) {
+    chunks.push_back(std::min({share, left(*j), prefill_tokens}));
+    prefill_tokens -= chunks.back();
+  }
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    const std::uint32_t more = std::min(prefill_tokens, left(*ready[i]) - chunks[i]);
+    prefill_tokens -= more;
+    if (chunks[i] + more > 0)
+      add_work(*ready[i], ready[i]->written + chunks[i] + more, false);
   }
 }
 
