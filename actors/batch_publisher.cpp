@@ -35,7 +35,6 @@ void batch_publisher::handle(const join_row& message, outbox& out) {
   const row_id row{static_cast<std::uint32_t>(hole - rows_.begin())};
   *hole = row_state{message.request, 0, 0, true, false};
   row_of_[message.request] = row;
-  mirror_.set_owner(row, message.request);
   change_row(row, message.seq, true, message.pages, message.history);
   out.send(message.request, row_joined{id_, row});
   publish_when_told(out);
@@ -61,6 +60,7 @@ void batch_publisher::change_row(row_id row, row_seq seq, bool whole, const std:
   state.oversized = state.oversized || std::any_of(pages.begin(), pages.end(), [&](const page_change& p) {
                       return p.ordinal >= mirror_.layout().max_blocks;
                     });
+  mirror_.set_owner(row, state.oversized ? request_id::none() : state.request);
   if (state.oversized) {
     mirror_.clear_pages(row);
     return;
@@ -145,17 +145,24 @@ void batch_publisher::publish_when_told(outbox& out) {
 void batch_publisher::publish_now(const publish& message, outbox& out) {
   if (!message.after.empty())
     device_.wait(message.stream, message.after);
+  if (version_ != 0 && message.stream != stream_) { // also when nothing changes: the new stream's steps read the tables
+    const fence before = device_.record(stream_);
+    device_.wait(message.stream, before);
+    readers_.add(before);
+    stream_ = message.stream;
+  }
   std::vector<row_id> order;
   for (request_id request : message.order)
-    if (auto row = row_of(request))
+    if (auto row = row_of(request); row && !rows_[row->value()].oversized)
       order.push_back(*row);
   mirror_.set_active(order);
 
   published done{message.call, version_, 0, {}, {}};
   rows_published told{id_, version_, {}, {}, {}};
-  if (mirror_.changed() || has_news())
-    told.readers = end_readers(message.stream);
-  if (mirror_.changed() && !upload(message, done)) {
+  const bool changed = mirror_.changed();
+  if (changed || has_news())
+    told.readers = end_readers();
+  if (changed && !upload(message, done)) {
     readers_.add(told.readers);
     out.send(std::move(done));
     return;
@@ -191,16 +198,16 @@ bool batch_publisher::has_news() const {
          std::any_of(rows_.begin(), rows_.end(), [](const row_state& row) { return row.told != row.seq; });
 }
 
-/// Behind all readers of the versions so far. A publication on another stream than last time comes after them.
-fence_set batch_publisher::end_readers(stream_id next) {
+/// Behind all readers of the versions so far. What this publication writes comes after them.
+fence_set batch_publisher::end_readers() {
   if (version_ == 0)
     return {};
   fence_set readers = std::exchange(readers_, {});
-  readers.add(device_.record(stream_));
   fence_set elsewhere = readers;
-  elsewhere.remove_if([&](fence f) { return f.stream == next; });
+  elsewhere.remove_if([&](fence f) { return f.stream == stream_; });
   if (!elsewhere.empty())
-    device_.wait(next, elsewhere);
+    device_.wait(stream_, elsewhere);
+  readers.add(device_.record(stream_));
   return readers;
 }
 

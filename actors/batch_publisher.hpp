@@ -34,6 +34,7 @@ public:
   void handle(const begin_read& message, outbox& out);
   void handle(const end_read& message, outbox& out);
   void handle(const close_batch& message, outbox& out);
+  void handle(const check_rows& message, outbox& out);
 
   bool ended() const { return ended_; }
 
@@ -64,7 +65,7 @@ private:
   void publish_when_told(outbox& out);
   void publish_now(const publish& message, outbox& out);
   bool has_news() const;
-  fence_set end_readers(stream_id next);
+  fence_set end_readers();
   bool upload(const publish& message, published& done);
 
   const batch_id id_;

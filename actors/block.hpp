@@ -28,6 +28,7 @@ struct block_copy {
   move_kind kind = move_kind::offload;
   move_id move;
   std::uint32_t target = 0; ///< slot that it writes, on the tier it goes to
+  fence submitted = {};     ///< sequence 0: it is not on a stream yet
 };
 
 /// Place in one of the lists of idle pages (idle_order.hpp).

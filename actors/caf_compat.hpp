@@ -17,8 +17,6 @@
 #include <caf/detail/test_actor_clock.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/mailbox_element.hpp>
-#include <caf/meta/load_callback.hpp>
-#include <caf/meta/type_name.hpp>
 #include <caf/scheduler/abstract_coordinator.hpp>
 #include <caf/sec.hpp>
 #include <caf/send.hpp>
@@ -37,13 +35,17 @@ namespace kvferry {
 /// would double the time that the actors take to compile, and between threads nothing is serialised anyway.
 template <class Inspector, class Message>
 typename Inspector::result_type inspect(Inspector& f, envelope<Message>& message) {
-  std::string text = envelope_text(message.from, message.cause, message_index<Message>, &message.body);
-  auto load = [&]() -> caf::error {
+  if constexpr (Inspector::reads_state) {
+    std::string text = envelope_text(message.from, message.cause, message_index<Message>, &message.body);
+    return f(text);
+  } else {
+    std::string text;
+    if (auto broken = f(text))
+      return broken;
     return parse_envelope(text, message.from, message.cause, message_index<Message>, &message.body)
                ? caf::error{caf::none}
                : caf::error{caf::sec::invalid_argument};
-  };
-  return f(text, caf::meta::load_callback(load));
+  }
 }
 
 namespace caf_bridge {

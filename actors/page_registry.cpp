@@ -47,6 +47,8 @@ void page_registry::finish(outbox& out) {
       before->remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
     out.send(copy_pages{std::exchange(copies_, {}), std::exchange(before_to_host_, {}),
                         std::exchange(before_to_gpu_, {}), !reply_waits_for_.empty()});
+  } else if (!reply_waits_for_.empty()) { // for a copy that was decided earlier
+    out.send(submit_copies{});
   }
   if (!std::holds_alternative<std::monostate>(reply_)) {
     if (reply_waits_for_.empty())
@@ -145,7 +147,7 @@ void page_registry::handle(const rows_published& message, outbox& out) {
   for (const row_number& shown : message.shown)
     acknowledge(shown.request, shown.seq, message.readers);
   for (request_id request : message.gone) {
-    acknowledge(request, slot_ledger::until_gone, message.readers);
+    acknowledge(request, slot_ledger::until_gone, planted(fault::close_ignores_steps) ? fence_set{} : message.readers);
     departed_.erase(request);
     claim* c = const_cast<claim*>(find_claim(request));
     if (c == nullptr)
@@ -185,6 +187,7 @@ void page_registry::handle(const request_down& message, outbox& out) {
   out.send(request_lost{message.request});
   if (c->batch.is_none()) {
     release(*c, std::nullopt, {});
+    acknowledge(message.request, slot_ledger::until_gone, {}); // nothing ever showed its numbers
   } else if (gone_.contains(message.request)) {
     release(*c, std::nullopt, history_report{c->history_tokens, {}, gone_[message.request]});
   } else {

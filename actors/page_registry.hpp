@@ -49,6 +49,7 @@ public:
   void handle(const request_down& message, outbox& out);
   void handle(const query_blockers& message, outbox& out);
   void handle(const query_counters& message, outbox& out);
+  void handle(const query_quiet& message, outbox& out);
 
   /// Invariants L of design section 10 over what the last handling touched.
   void check_touched() const;
@@ -56,8 +57,8 @@ public:
   /// The same over everything. Aborts with what it saw.
   void check_all() const;
 
-  /// Invariants Q of the registry alone, when nothing is pending: no candidate without a reason, nothing parked.
-  void check_quiet() const;
+  /// Invariants Q of the registry alone, when no message is pending: what does not hold, with the page's name.
+  std::vector<std::string> quiet_findings() const;
 
   const slot_ledger& ledger() const { return ledger_; }
 
@@ -113,8 +114,9 @@ private:
                                   const std::vector<kept_pages>& kept) const;
   gpu_slot take_gpu(group_id group, slot_use use, batch_id batch, grant& granted);
   host_slot take_host(group_id group);
-  refusal gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available, slot_use use) const;
-  void spill_held(group_id group, std::uint32_t count);
+  refusal gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const;
+  void refuse_gpu(const claim& caller, call_id call, refusal why);
+  bool spill_held(const claim& caller, group_id group, std::uint32_t count);
   void give_up_gpu(block& b);
   void give_up_host(block& b);
 
@@ -203,6 +205,9 @@ private:
   std::deque<block> blocks_;                          // records are reused
   std::vector<block*> unused_blocks_;
   std::unordered_map<move_id, block*> moves_; // copies under way
+
+  /// GPU slots granted behind a demotion that is not on a stream yet, by slot; true: free as soon as it is.
+  std::unordered_map<std::uint64_t, bool> behind_demotion_;
 
   struct parked_reply {
     request_id to;

@@ -44,6 +44,7 @@ void page_registry::forget(block& b) {
 void page_registry::own(block& b, claim& c, block_ordinal ordinal, tier bound) {
   c.tables[b.group.value()][ordinal] = {&b, bound};
   b.owners.push_back({&c, ordinal});
+  b.idle_since = 0;
   b.gpu_bound += bound == tier::gpu ? 1u : 0u;
   b.blockers += needs_gpu(c, b.group, ordinal) ? 1u : 0u;
   c.loads += bound == tier::gpu && b.loading ? 1u : 0u;
@@ -122,12 +123,15 @@ void page_registry::settle(block& b) {
   touched_.push_back(&b);
   if (b.wait_ticket != 0 && !may_copy(b))
     waiting_[b.group.value()].remove(b);
-  if (b.copy)
-    return; // rule 6: decided when it is done
+  if (b.copy) { // rule 6: decided when it is done; its place among idle blocks is that of its last owner's leaving
+    if (b.owners.empty() && b.idle_since == 0)
+      b.idle_since = ++last_idle_;
+    return;
+  }
   if (b.owners.empty()) {
     if (b.node == nullptr)
       forget(b);
-    else if (!b.is_idle())
+    else if (!b.on_gpu_list.linked && !b.on_host_list.linked)
       make_idle(b);
     return;
   }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "actors/page_registry.hpp"
 #include "kvferry/contract.hpp"
 
@@ -80,6 +82,8 @@ void page_registry::check_all() const {
     for (tier on : {tier::gpu, tier::host}) {
       auto pages = std::count_if(used.begin(), used.end(),
                                  [&](const auto& u) { return u.first.group == group_at(g) && u.first.on == on; });
+      for (const auto& [slot, freed] : behind_demotion_) // a page no more, and not free before the copy is submitted
+        pages += freed && on == tier::gpu && slot >> 40 == g ? 1 : 0;
       KVFERRY_REQUIRE(static_cast<std::uint32_t>(pages) == ledger_.taken_count(group_at(g), on),
                       "1: group {} tier {}: {} slots are taken, {} are pages or copy targets", g, int(on),
                       ledger_.taken_count(group_at(g), on), pages);
@@ -87,17 +91,46 @@ void page_registry::check_all() const {
   check_touched();
 }
 
-void page_registry::check_quiet() const {
-  check_all();
-  KVFERRY_REQUIRE(parked_.empty() && moves_.empty(), "14: {} replies are parked, {} copies are under way",
-                  parked_.size(), moves_.size());
+std::vector<std::string> page_registry::quiet_findings() const {
+  std::vector<std::string> findings;
+  auto find = [&](const block& b, std::string_view what) {
+    const owner first = b.owners.empty() ? owner{} : b.owners.front();
+    findings.push_back(fmt::format("{} (group {}, block {}, GPU slot {}, request {} ordinal {})", what, b.group.value(),
+                                   b.id.value(), b.has_gpu() ? std::to_string(b.gpu.value()) : "none",
+                                   first.request == nullptr ? 0 : first.request->id.value(), first.ordinal));
+  };
   for (const block& b : blocks_) {
     if (b.id.is_none())
       continue;
-    KVFERRY_REQUIRE(!may_copy(b) || b.wait_ticket != 0, "9: block {} is due for the host, and forgotten", b.id.value());
-    KVFERRY_REQUIRE(!b.has_host() || !has_movers(b), "9: owners of block {} are not rebound to its host page",
-                    b.id.value());
+    if (may_copy(b) && b.wait_ticket == 0)
+      find(b, "9: due for the host, and forgotten");
+    if (b.has_host() && has_movers(b))
+      find(b, "9: on the host, and owners that may use it are not rebound");
+    if (config_.defer_steps_max && b.deferred_at != 0 && b.wait_ticket == 0 && !b.copy && has_movers(b) &&
+        b.failures <= config_.copy_retries && publications_ > b.deferred_at + *config_.defer_steps_max)
+      find(b, fmt::format("9: deferred {} publications ago", publications_ - b.deferred_at));
   }
+  if (!parked_.empty())
+    findings.push_back(fmt::format("13: the reply to request {} is parked", parked_.front().to.value()));
+  return findings;
+}
+
+void page_registry::handle(const query_quiet& message, outbox& out) {
+  begin(nullptr);
+  quiet_told told{message.call, quiet_findings(), {}};
+  for (const auto& [request, c] : claims_) {
+    if (c->batch.is_none() || c->ghost)
+      continue;
+    claim_pages pages{request, c->active && c->loads == 0, c->stage == phase::decode, c->complete, {}};
+    for (std::size_t g = 0; g < groups(); ++g)
+      for (block_ordinal o = c->first_held[g]; o < c->blocks; ++o)
+        if (const claim_entry& entry = c->tables[g][o]; entry.held != nullptr)
+          pages.pages.push_back({group_at(g), o, entry.bound, true, slot_of(*entry.held, entry.bound)});
+    told.claims.push_back(std::move(pages));
+  }
+  std::sort(told.claims.begin(), told.claims.end(),
+            [](const claim_pages& a, const claim_pages& b) { return a.request < b.request; });
+  out.send(std::move(told));
 }
 
 } // namespace kvferry

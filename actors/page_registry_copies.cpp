@@ -9,9 +9,22 @@ namespace kvferry {
 
 void page_registry::handle(const copies_submitted& message, outbox& out) {
   begin(nullptr);
-  for (const page_move& move : message.moves)
-    if (move.kind == move_kind::demote && moves_.contains(move.move))
-      ledger_.add_fences(key_of(move.group, move.gpu), message.submitted); // its slot has been granted already
+  for (const page_move& move : message.moves) {
+    auto under_way = moves_.find(move.move);
+    if (under_way == moves_.end())
+      continue;
+    under_way->second->copy->submitted = message.submitted;
+    if (move.kind != move_kind::demote)
+      continue;
+    const slot_key slot = key_of(move.group, move.gpu); // granted already
+    ledger_.add_fences(slot, message.submitted);
+    if (auto behind = behind_demotion_.find(slot.packed()); behind != behind_demotion_.end()) {
+      const bool freed = behind->second;
+      behind_demotion_.erase(behind);
+      if (freed)
+        ledger_.give_back(slot);
+    }
+  }
   for (parked_reply& parked : std::exchange(parked_, {})) {
     grant* granted = grant_of(parked.what);
     bool waited = std::erase_if(parked.waits_for, [&](move_id waiting) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "actors/page_registry.hpp"
+#include "actors/planted_fault.hpp"
 #include "kvferry/contract.hpp"
 
 namespace kvferry {
@@ -55,7 +56,7 @@ void page_registry::handle(const match_prefix& message, outbox& out) {
       whole[g] = (message.prompt_tokens + config_.tokens_per_block - 1) / config_.tokens_per_block;
   for (std::size_t g = 0; g < groups(); ++g)
     if (whole[g] > ledger_.total(group_at(g), tier::gpu)) {
-      refuse(message.call, gpu_shortage(group_at(g), whole[g], 0, slot_use::prefill));
+      refuse(message.call, gpu_shortage(group_at(g), whole[g], 0));
       finish(out);
       return;
     }
@@ -72,10 +73,7 @@ void page_registry::handle(const match_prefix& message, outbox& out) {
   std::vector<kept_pages> kept;
   count_loads(blocks, needed, kept);
   if (auto why = plan_gpu(needed, slot_use::copy, batch_id::none(), kept)) {
-    spill_held(why->numbers->group, why->numbers->needed - std::min(why->numbers->needed, why->numbers->free));
-    if (!copies_.empty())
-      why->code = error_code::copies_in_flight;
-    refuse(message.call, std::move(*why));
+    refuse_gpu(*c, message.call, std::move(*why));
     finish(out);
     return;
   }
@@ -131,6 +129,8 @@ void page_registry::load_and_bind(claim& c, const std::vector<std::pair<block*, 
       gpu_slot slot = take_gpu(b->group, slot_use::copy, batch_id::none(), from);
       b->failures = 0;
       start_copy(*b, move_kind::load, slot.value());
+      if (planted(fault::host_page_under_load))
+        ledger_.give_back(key_of(b->group, b->host));
       b->gpu = slot;
       b->loading = true;
       gpu_pages_[b->group.value()][slot.value()] = b;

@@ -31,18 +31,19 @@ std::optional<refusal> page_registry::plan_gpu(const std::vector<std::uint32_t>&
     group_id group = group_at(g);
     std::uint32_t available = ledger_.free_count(group, tier::gpu) + idle_[g].gpu_clean.size() +
                               idle_[g].gpu_only.size() - (kept.empty() ? 0 : kept[g].gpu);
+    const std::uint32_t at_once = available; // without what other rows still name
     if (available < needed[g] && use != slot_use::copy)
       available += static_cast<std::uint32_t>(
           ledger_
               .retiring_for(group, batch, needed[g] - available, [&](request_id request) { return batch_of(request); })
               .size());
     if (available < needed[g])
-      return gpu_shortage(group, needed[g], available, use);
+      return gpu_shortage(group, needed[g], at_once);
   }
   return std::nullopt;
 }
 
-refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available, slot_use) const {
+refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const {
   const auto& pages = gpu_pages_[group.value()];
   shortage numbers{group,
                    tier::gpu,
@@ -79,8 +80,8 @@ refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::u
 /// One slot in the order of 4.5. REQUIRES: planned.
 gpu_slot page_registry::take_gpu(group_id group, slot_use use, batch_id batch, grant& granted) {
   idle_pages& idle = idle_[group.value()];
-  if (planted(fault::slot_before_unnamed) && use != slot_use::copy) {
-    auto named = ledger_.retiring_for(group, batch, 1, [&](request_id) { return batch; });
+  if (planted(fault::slot_before_unnamed)) {
+    auto named = ledger_.retiring_for(group, batch_id{0}, 1, [](request_id) { return batch_id{0}; });
     if (!named.empty()) {
       ledger_.take_retiring(named.front());
       return gpu_slot{named.front().slot};
@@ -122,6 +123,7 @@ gpu_slot page_registry::take_gpu(group_id group, slot_use use, batch_id batch, g
     host_slot target = take_host(group);
     start_copy(victim, move_kind::demote, target.value());
     victim.gpu = gpu_slot::none();
+    behind_demotion_[key_of(group, slot).packed()] = false;
     reply_waits_for_.push_back(victim.copy->move);
   } else {
     victim.gpu = gpu_slot::none();
@@ -150,20 +152,40 @@ host_slot page_registry::take_host(group_id group) {
   return slot;
 }
 
-/// Held pages go to the host for the next try; their bytes are wanted, so the slots come when the copies are done.
-void page_registry::spill_held(group_id group, std::uint32_t count) {
+/// A call is refused for lack of GPU slots. Held pages of others go to the host for its next try: their bytes are
+/// wanted, so the slots come when the copies are done. Spills under way count.
+void page_registry::refuse_gpu(const claim& caller, call_id call, refusal why) {
+  const group_id group = why.numbers->group;
+  std::uint32_t missing = why.numbers->needed - std::min(why.numbers->needed, why.numbers->free);
+  for (const auto& [move, b] : moves_)
+    if (b->group == group && b->copy->kind == move_kind::spill && missing > 0) {
+      --missing;
+      why.code = error_code::copies_in_flight;
+    }
+  if (why.code != error_code::prompt_exceeds_gpu_pool && spill_held(caller, group, missing))
+    why.code = error_code::copies_in_flight;
+  refuse(call, std::move(why));
+}
+
+/// True when a spill was begun.
+bool page_registry::spill_held(const claim& caller, group_id group, std::uint32_t count) {
+  bool begun = false;
   for (request_id request : suspended_) {
     const claim* c = find_claim(request);
+    if (c == &caller)
+      continue;
     for (block_ordinal o = c->blocks; o-- > 0 && count > 0;) {
       block* b = c->tables[group.value()][o].held;
       if (b == nullptr || !is_held(*b))
         continue;
       if (host_available(group) == 0)
-        return;
+        return begun;
       start_copy(*b, move_kind::spill, take_host(group).value());
+      begun = true;
       --count;
     }
   }
+  return begun;
 }
 
 void page_registry::give_up_gpu(block& b) {
@@ -171,7 +193,10 @@ void page_registry::give_up_gpu(block& b) {
   ledger_.add_fences(slot, b.written);
   gpu_pages_[b.group.value()][b.gpu.value()] = nullptr;
   b.gpu = gpu_slot::none();
-  ledger_.give_back(slot);
+  if (auto unsubmitted = behind_demotion_.find(slot.packed()); unsubmitted != behind_demotion_.end())
+    unsubmitted->second = true; // whoever gets it next must be able to name the copy's fence
+  else
+    ledger_.give_back(slot);
 }
 
 void page_registry::give_up_host(block& b) {

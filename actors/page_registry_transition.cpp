@@ -71,10 +71,7 @@ void page_registry::advance_claim(claim& c, const owner_transition& message) {
     const std::uint32_t more = message.capacity_blocks - c.blocks;
     const slot_use use = c.stage == phase::decode ? slot_use::decode : slot_use::prefill;
     if (auto why = plan_gpu(std::vector<std::uint32_t>(groups(), more), use, c.batch, {})) {
-      spill_held(why->numbers->group, why->numbers->needed - std::min(why->numbers->needed, why->numbers->free));
-      if (!copies_.empty())
-        why->code = error_code::copies_in_flight;
-      refuse(message.call, std::move(*why));
+      refuse_gpu(c, message.call, std::move(*why));
       return;
     }
     grow(c, message.capacity_blocks, done.granted);
@@ -183,6 +180,7 @@ void page_registry::enter_decode(claim& c, const owner_transition& message) {
   if (config_.on_host_full == host_full_policy::refuse)
     for (std::size_t g = 0; g < groups(); ++g) {
       std::uint32_t due = 0;
+      std::uint32_t room = host_available(group_at(g));
       for (block_ordinal o = 0; is_sparse(group_at(g)) && o < c.complete; ++o) {
         const block& own_block = *c.tables[g][o].held;
         const block* there = nullptr;
@@ -190,10 +188,11 @@ void page_registry::enter_decode(claim& c, const owner_transition& message) {
           if (group == group_at(g) && who.ordinal == o)
             there = committed_node(c, o).blocks[g];
         const block& b = there == nullptr ? own_block : *there;
+        room -= &b != &own_block && b.on_host_list.linked ? 1u : 0u; // kept: the duplicate ends there
         const std::uint32_t own_need = &b == &own_block && needs_gpu(c, group_at(g), o) ? 1 : 0;
-        due += !b.copy && !b.has_host() && b.wait_ticket == 0 && (b.bound_reached || b.blockers == own_need) ? 1u : 0u;
+        const bool moves = b.bound_reached || b.blockers == own_need || config_.defer_steps_max == 0u;
+        due += !b.copy && !b.has_host() && b.wait_ticket == 0 && moves ? 1u : 0u;
       }
-      const std::uint32_t room = host_available(group_at(g));
       if (due > room) {
         shortage numbers{group_at(g),
                          tier::host,
@@ -220,8 +219,10 @@ void page_registry::enter_decode(claim& c, const owner_transition& message) {
   }
   for (std::size_t g = 0; g < groups(); ++g)
     for (block_ordinal o = 0; is_sparse(group_at(g)) && o < c.complete; ++o) {
-      c.tables[g][o].held->failures = 0; // the engine asks again
-      settle(*c.tables[g][o].held);
+      block& b = *c.tables[g][o].held;
+      b.failures = 0; // the engine asks again
+      if (!planted(fault::retry_forgotten) || b.deferred_at == 0)
+        settle(b);
     }
   reply_ = std::move(accepted);
 }
@@ -282,10 +283,7 @@ void page_registry::resume(claim& c, const owner_transition& message) {
   count_loads(blocks, needed, kept);
   if (auto why = plan_gpu(needed, slot_use::copy, batch_id::none(), kept)) {
     restore();
-    spill_held(why->numbers->group, why->numbers->needed - std::min(why->numbers->needed, why->numbers->free));
-    if (!copies_.empty())
-      why->code = error_code::copies_in_flight; // spills of others go on
-    refuse(message.call, std::move(*why));
+    refuse_gpu(c, message.call, std::move(*why));
     return;
   }
   std::erase(suspended_, c.id);
@@ -295,8 +293,15 @@ void page_registry::resume(claim& c, const owner_transition& message) {
   for (std::size_t g = 0; g < groups(); ++g)
     for (block_ordinal o = c.first_held[g]; o < c.blocks; ++o)
       if (block* b = c.tables[g][o].held) {
-        if (b->copy && b->copy->kind != move_kind::load && o >= c.complete)
-          b->discard_copy = true; // rule 6: a spill of bytes that change from now on
+        if (b->copy && b->copy->kind != move_kind::load && o >= c.complete) {
+          // Rule 6: a spill of bytes that change from now on is void. It still reads the page: the writer comes after
+          // it.
+          b->discard_copy = true;
+          if (b->copy->submitted.sequence != 0)
+            granted.granted.after.add(b->copy->submitted);
+          else
+            reply_waits_for_.push_back(b->copy->move);
+        }
         b->failures = 0;
         settle(*b);
       }
@@ -345,6 +350,9 @@ void page_registry::release(claim& c, std::optional<row_seq> seq, const history_
 
 /// The table ends before `from`: a load into it was lost.
 void page_registry::cut_table(claim& c, block_ordinal from) {
+  for (std::size_t g = 0; g < groups(); ++g) // what a window needs there was never owned: the match holds nowhere
+    if (c.first_held[g] > first_in_window(group_at(g), from * config_.tokens_per_block))
+      from = 0;
   for (std::size_t g = 0; g < groups(); ++g) {
     for (block_ordinal o = c.blocks; o-- > from;)
       if (c.tables[g][o].held != nullptr) {
@@ -355,6 +363,7 @@ void page_registry::cut_table(claim& c, block_ordinal from) {
     c.first_held[g] = std::min(c.first_held[g], from);
   }
   c.blocks = from;
+  std::erase_if(c.unshared, [&](const auto& duplicate) { return duplicate.first.ordinal >= from; });
   for (; c.committed > from; --c.committed) {
     prefix_node* parent = c.last_node->parent;
     index_.add_reference(*parent);

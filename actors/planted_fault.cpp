@@ -1,11 +1,15 @@
 #include "actors/planted_fault.hpp"
 
 #include <array>
+#include <string>
 #include <utility>
+
+#include "kvferry/test_hooks.hpp"
 
 namespace kvferry {
 
-std::optional<fault> fault_named(std::string_view name) {
+expected<void> plant_fault([[maybe_unused]] std::string_view name) {
+#if KVFERRY_TEST_HOOKS
   static constexpr std::array<std::pair<std::string_view, fault>, 8> names{{
       {"none", fault::none},
       {"copy_wait_dropped", fault::copy_wait_dropped},
@@ -16,10 +20,18 @@ std::optional<fault> fault_named(std::string_view name) {
       {"host_page_under_load", fault::host_page_under_load},
       {"tier_before_copy_done", fault::tier_before_copy_done},
   }};
-  for (const auto& [known, which] : names)
-    if (known == name)
-      return which;
-  return std::nullopt;
+  std::string all;
+  for (const auto& [known, which] : names) {
+    if (known == name) {
+      planted_fault = which;
+      return {};
+    }
+    all.append(all.empty() ? "" : ", ").append(known);
+  }
+  return fail(error_code::invalid_argument, "there is no fault of that name; there are " + all);
+#else
+  return fail(error_code::invalid_argument, "faults can be planted in builds with KVFERRY_TEST_HOOKS only");
+#endif
 }
 
 } // namespace kvferry

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace kvferry {
 
@@ -20,15 +18,12 @@ enum class fault : std::uint8_t {
 };
 
 #if KVFERRY_TEST_HOOKS
-/// The planted fault; process-wide, set before a runtime is made.
+/// The planted fault; process-wide, set by plant_fault (kvferry/test_hooks.hpp).
 inline fault planted_fault = fault::none;
 
 inline bool planted(fault which) { return planted_fault == which; }
 #else
 constexpr bool planted(fault) { return false; }
 #endif
-
-/// The fault of that name ("copy_wait_dropped"); none: no such fault.
-std::optional<fault> fault_named(std::string_view name);
 
 } // namespace kvferry

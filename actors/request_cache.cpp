@@ -77,7 +77,8 @@ void request_cache::begin(const resume_request&, outbox& out) {
 
 void request_cache::begin(const close_request& message, outbox& out) {
   closing_ = message.history;
-  if (shown_by_publisher())
+  leaving_ = shown_by_publisher();
+  if (leaving_)
     out.send(batch_, leave_row{id_, true});
   else
     out.send(release_owners{id_, closing_});
@@ -101,10 +102,11 @@ void request_cache::begin(const join_batch& message, outbox& out) {
 }
 
 void request_cache::begin(const leave_batch&, outbox& out) {
-  if (row_.is_none())
-    end_call({}, out); // nothing to leave
-  else
+  leaving_ = !row_.is_none();
+  if (leaving_)
     out.send(batch_, leave_row{id_, false});
+  else
+    end_call({}, out); // nothing to leave
 }
 
 void request_cache::handle(const query_storage& message, outbox& out) {
@@ -118,7 +120,9 @@ void request_cache::handle(const query_host_pages& message, outbox& out) {
 
 void request_cache::transit(transition kind, const history_report& history, outbox& out, std::uint32_t capacity_blocks,
                             block_keys commit) {
-  out.send(owner_transition{id_, running_id_, kind, history, capacity_blocks, std::move(commit)});
+  history_report exact = history;
+  exact.tokens = history_; // rule 3: every call carries the exact history
+  out.send(owner_transition{id_, running_id_, kind, std::move(exact), capacity_blocks, std::move(commit)});
 }
 
 /// Tokens behind those that are known, and the chain hashes of the blocks they complete.
@@ -270,10 +274,8 @@ void request_cache::handle(const row_joined& message, outbox& out) {
 
 void request_cache::handle(const row_left&, outbox& out) {
   row_ = row_id::none();
-  if (running_ && std::holds_alternative<close_request>(*running_))
-    out.send(release_owners{id_, closing_});
-  else
-    end_call({}, out);
+  if (std::exchange(leaving_, false))
+    left_row(out);
 }
 
 void request_cache::handle(const row_gone& message, outbox& out) {
@@ -282,7 +284,18 @@ void request_cache::handle(const row_gone& message, outbox& out) {
   row_ = row_id::none();
   batch_ = batch_id::none();
   out.send(batch_changed{id_, batch_});
-  acknowledge_here(out);
+  out.send(row_acknowledged{id_, seq_}); // also what was on its way to a batch that has closed
+  reported_ = seq_;
+  if (std::exchange(leaving_, false)) // the batch has closed: leave_row found nobody
+    left_row(out);
+}
+
+/// What a close or a leave goes on with.
+void request_cache::left_row(outbox& out) {
+  if (running_ && std::holds_alternative<close_request>(*running_))
+    out.send(release_owners{id_, closing_});
+  else
+    end_call({}, out);
 }
 
 // -- showing and answering

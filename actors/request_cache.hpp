@@ -87,6 +87,7 @@ private:
   void apply(row_seq seq, const std::vector<page_change>& changes);
   void show(bool whole, const std::vector<page_change>& changes, outbox& out);
   void acknowledge_here(outbox& out);
+  void left_row(outbox& out);
   void finish_call(outbox& out);
   void end_call(call_done done, outbox& out);
   bool visible() const { return status_ == status::active; }
@@ -106,7 +107,8 @@ private:
   row_seq reported_ = 0; // last number that was shown or acknowledged
 
   batch_id batch_; // whose publisher shows the numbers; none: acknowledged here
-  row_id row_;     // none: not a member (any more)
+  row_id row_;           // none: not a member (any more)
+  bool leaving_ = false; // row_left is waited for
 
   std::optional<call> running_;
   call_id running_id_;

@@ -98,14 +98,13 @@ void slot_ledger::note_passed(const fence_set& passed) {
   passed_.add(passed);
   awaited_.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
   for (pool& p : pools_)
-    while (!p.fenced.empty()) {
-      fence_set& fences = p.slots[p.fenced.front()].fences;
+    std::erase_if(p.fenced, [&](std::uint32_t slot) {
+      fence_set& fences = p.slots[slot].fences;
       fences.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
-      if (!fences.empty())
-        break;
-      p.clean.push_back(p.fenced.front());
-      p.fenced.pop_front();
-    }
+      if (fences.empty())
+        p.clean.push_back(slot);
+      return fences.empty();
+    });
 }
 
 } // namespace kvferry

@@ -127,7 +127,7 @@ private:
     std::vector<slot_state> slots;
     std::set<std::uint32_t> retiring; // free, but rows may still name them
     std::deque<std::uint32_t> clean;  // free, nothing to wait for; oldest first
-    std::deque<std::uint32_t> fenced; // free behind fences; oldest first, so that the front passes first
+    std::deque<std::uint32_t> fenced; // free behind fences; oldest first
 
     std::uint32_t free_count() const { return static_cast<std::uint32_t>(clean.size() + fenced.size()); }
   };

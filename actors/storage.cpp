@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/planted_fault.hpp"
 #include "actors/slot_ledger.hpp"
 
 namespace kvferry {
@@ -37,7 +38,7 @@ void storage::submit(lane& from, outbox& out) {
   copies.reserve(from.queued.size());
   for (const page_move& move : from.queued) {
     copies.push_back({move.group, move.gpu, move.host});
-    if (move.kind == move_kind::load)
+    if (move.kind == move_kind::load && !planted(fault::load_wait_dropped))
       if (auto demoted = demoted_.find(key_of(move.group, move.gpu).packed()); demoted != demoted_.end())
         from.before.add(demoted->second);
   }

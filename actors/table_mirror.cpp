@@ -51,6 +51,7 @@ table_mirror::table_mirror(std::size_t groups, const batch_config& config)
     : layout_(groups, config), bytes_(layout_.bytes), is_changed_(layout_.bytes),
       extents_(std::size_t{config.rows} * groups) {
   std::fill_n(bytes_.begin(), layout_.ones_bytes, std::byte{0xff});
+  told_ = bytes_;
 }
 
 template <class T>
@@ -105,6 +106,37 @@ void table_mirror::set_active(std::span<const row_id> rows) {
   set(layout_.num_active, static_cast<std::int32_t>(active_));
 }
 
+std::vector<page_change> table_mirror::pages_of(row_id row) const {
+  std::vector<page_change> pages;
+  for (std::size_t g = 0; g < layout_.groups.size(); ++g)
+    for (block_ordinal o = 0; o < layout_.max_blocks; ++o) {
+      const std::uint64_t entry = std::uint64_t{row.value()} * layout_.max_blocks + o;
+      std::int32_t slot = 0;
+      std::memcpy(&slot, bytes_.data() + layout_.groups[g].page_index + entry * 4, sizeof slot);
+      const auto on = static_cast<tier>(bytes_[layout_.groups[g].page_tier + entry]);
+      if (slot != -1 || on != tier::none)
+        pages.push_back({group_id{static_cast<std::uint8_t>(g)}, o, on, true, static_cast<std::uint32_t>(slot)});
+    }
+  return pages;
+}
+
+std::uint32_t table_mirror::history_of(row_id row, group_id group) const {
+  std::int32_t blocks = 0;
+  std::memcpy(&blocks, bytes_.data() + layout_.groups[group.value()].num_blocks + std::uint64_t{row.value()} * 4,
+              sizeof blocks);
+  return static_cast<std::uint32_t>(blocks);
+}
+
+bool table_mirror::changed() {
+  std::erase_if(changed_, [&](const change& c) {
+    const bool same = std::memcmp(bytes_.data() + c.offset, told_.data() + c.offset, c.width) == 0;
+    if (same)
+      is_changed_[c.offset] = 0;
+    return same;
+  });
+  return !changed_.empty();
+}
+
 void table_mirror::take_changes(std::span<table_entry> out) {
   for (std::size_t i = 0; i < changed_.size(); ++i) {
     const change& c = changed_[i];
@@ -113,6 +145,7 @@ void table_mirror::take_changes(std::span<table_entry> out) {
     entry.offset = c.offset & 0xff'ffff'ffff'ffffull;
     entry.width = c.width;
     out[i] = entry;
+    std::memcpy(told_.data() + c.offset, bytes_.data() + c.offset, c.width);
     is_changed_[c.offset] = 0;
   }
   changed_.clear();

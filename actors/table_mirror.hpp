@@ -13,6 +13,7 @@
 #include "kvferry/batch.hpp"
 #include "kvferry/configuration.hpp"
 #include "kvferry/ids.hpp"
+#include "messages/parts.hpp"
 
 namespace kvferry {
 
@@ -56,7 +57,12 @@ public:
   void set_row_version(row_id row, version_number version);
   void set_active(std::span<const row_id> rows);
 
-  bool changed() const { return !changed_.empty(); }
+  /// What a row holds, for checks: entries with a page, groups in order.
+  std::vector<page_change> pages_of(row_id row) const;
+  std::uint32_t history_of(row_id row, group_id group) const;
+
+  /// Drops entries that are back at what the device was told. True: others are left.
+  bool changed();
 
   /// Entries to be uploaded.
   std::size_t changes() const { return changed_.size(); }
@@ -73,6 +79,7 @@ private:
 
   table_layout layout_;
   std::vector<std::byte> bytes_;
+  std::vector<std::byte> told_;          // what the device holds, or will before anything reads it
   std::vector<std::uint8_t> is_changed_; // by offset in units of the smallest entry: one byte
   struct change {
     std::uint64_t offset;

@@ -22,7 +22,7 @@ struct message_list {};
 using page_registry_messages =
     message_list<register_request, match_prefix, owner_transition, release_owners, batch_changed, row_acknowledged,
                  rows_published, copies_submitted, copies_done, fence_passed, flush_copies, request_down,
-                 query_blockers, query_counters>;
+                 query_blockers, query_counters, query_quiet>;
 using storage_messages = message_list<copy_pages, submit_copies, copy_completed>;
 using completions_messages = message_list<watch_copies, watch_fences, streams_progressed>;
 using request_cache_messages =
@@ -30,10 +30,10 @@ using request_cache_messages =
                  leave_batch, query_storage, query_host_pages, pages_granted, advanced, offload_accepted,
                  transition_refused, owners_rebound, loads_done, owners_released, row_joined, row_left, row_gone>;
 using batch_publisher_messages =
-    message_list<join_row, row_changed, leave_row, drop_row, publish, begin_read, end_read, close_batch>;
-using engine_messages =
-    message_list<request_registered, request_opened, call_done, request_closed, request_ready, request_lost, published,
-                 read_changed, batch_closed, storage_told, host_pages_told, blockers_told, counters_told>;
+    message_list<join_row, row_changed, leave_row, drop_row, publish, begin_read, end_read, close_batch, check_rows>;
+using engine_messages = message_list<request_registered, request_opened, call_done, request_closed, request_ready,
+                                     request_lost, published, read_changed, batch_closed, storage_told, host_pages_told,
+                                     blockers_told, quiet_told, rows_checked, counters_told>;
 
 template <class... Lists>
 struct concatenated;

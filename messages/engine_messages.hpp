@@ -127,6 +127,23 @@ struct blockers_told {
   static constexpr message_info info{"blockers_told", "page_registry", actor_kind::engine, "", "ignored"};
 };
 
+/// Invariants of the registry that do not hold, and what rows should show.
+struct quiet_told {
+  call_id call;
+  std::vector<std::string> findings;
+  std::vector<claim_pages> claims;
+  KVFERRY_FIELDS(quiet_told, call, findings, claims)
+  static constexpr message_info info{"quiet_told", "page_registry", actor_kind::engine, "", "ignored"};
+};
+
+/// Invariants of the tables that do not hold.
+struct rows_checked {
+  call_id call;
+  std::vector<std::string> findings;
+  KVFERRY_FIELDS(rows_checked, call, findings)
+  static constexpr message_info info{"rows_checked", "batch_publisher", actor_kind::engine, "", "ignored"};
+};
+
 /// Counters of the registry, and what a shutdown would leave behind.
 struct counters_told {
   call_id call;

@@ -109,6 +109,16 @@ struct group_history {
   KVFERRY_FIELDS(group_history, group, blocks)
 };
 
+/// What a request's row should show, as the registry has it; for checks.
+struct claim_pages {
+  request_id request;
+  bool visible = false; ///< active, and none of its pages is loading
+  bool decoding = false;
+  std::uint32_t complete = 0; ///< blocks of complete history
+  std::vector<page_change> pages;
+  KVFERRY_FIELDS(claim_pages, request, visible, decoding, complete, pages)
+};
+
 /// Why a call was refused. `code` and `numbers` as in `error`; the text is made where it is shown.
 struct refusal {
   error_code code = error_code::invalid_argument;

@@ -82,4 +82,13 @@ struct close_batch {
                                      "batch_closed (idempotent)"};
 };
 
+/// Compares the tables with what the registry says, when nothing is pending (invariants 7 and 8).
+struct check_rows {
+  call_id call;
+  std::vector<claim_pages> claims;
+  KVFERRY_FIELDS(check_rows, call, claims)
+  static constexpr message_info info{"check_rows", "engine", actor_kind::batch_publisher, "rows_checked",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
 } // namespace kvferry

@@ -147,4 +147,12 @@ struct query_counters {
                                      "the runtime has ended: runtime_stopped"};
 };
 
+/// Asks for what invariants Q need, when nothing is pending.
+struct query_quiet {
+  call_id call;
+  KVFERRY_FIELDS(query_quiet, call)
+  static constexpr message_info info{"query_quiet", "engine", actor_kind::page_registry, "quiet_told",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
 } // namespace kvferry

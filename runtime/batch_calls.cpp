@@ -1,5 +1,6 @@
 // The calls on batches: rows, publications, and a step's control work in one call.
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -129,47 +130,49 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     recorder_->set_step(steps_);
   settle_arrivals();
   step_result result;
-  auto refuse = [&](request_id request, error why) { result.refused.push_back({request, std::move(why)}); };
-  auto known = [&](request_id request) {
+  auto refuse = [&](request_id request, step_call call, error why) {
+    result.refused.push_back({request, call, std::move(why)});
+  };
+  auto known = [&](request_id request, step_call call) {
     auto record = find(request);
     if (!record)
-      refuse(request, record.error());
+      refuse(request, call, record.error());
     return record ? *record : nullptr;
   };
   using sent_call = std::pair<request_id, call_id>;
   std::vector<sent_call> advances, entries, suspensions, closes, reservations;
 
   for (const progress& made : input.advance)
-    if (request_record* record = known(made.request)) {
+    if (request_record* record = known(made.request, step_call::advance)) {
       if (auto right = check_progress(*record, made); !right)
-        refuse(made.request, right.error());
+        refuse(made.request, step_call::advance, right.error());
       else if (auto sent = send_advance(made.request, made, input.stream))
         advances.emplace_back(made.request, *sent);
     }
   for (request_id request : input.enter_decode)
-    if (known(request))
+    if (known(request, step_call::enter_decode))
       entries.emplace_back(request, send_enter_decode(request));
   for (request_id request : input.suspend)
-    if (known(request))
+    if (known(request, step_call::suspend))
       suspensions.emplace_back(request, send_suspend(request, {}));
   for (request_id request : input.close)
-    if (known(request))
+    if (known(request, step_call::close))
       closes.emplace_back(request, send_close(request, {}));
   for (auto [request, sent] : advances)
     if (auto done = wait_for_done(sent); !done)
-      refuse(request, done.error());
+      refuse(request, step_call::advance, done.error());
   for (auto [request, sent] : entries)
     if (auto entered = finish_enter_decode(request, sent); !entered)
-      refuse(request, entered.error());
+      refuse(request, step_call::enter_decode, entered.error());
   for (auto [request, sent] : suspensions)
     if (auto done = finish_suspend(request, sent); !done)
-      refuse(request, done.error());
+      refuse(request, step_call::suspend, done.error());
   for (auto [request, sent] : closes)
     if (auto closed = finish_close(request, sent); !closed)
-      refuse(request, closed.error());
+      refuse(request, step_call::close, closed.error());
 
   for (const reservation& wanted : input.reserve)
-    if (known(wanted.request)) {
+    if (known(wanted.request, step_call::reserve)) {
       if (auto sent = send_reserve(wanted.request, wanted.capacity_tokens))
         reservations.emplace_back(wanted.request, *sent);
       else
@@ -179,16 +182,18 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     if (auto done = wait_for_done(sent))
       result.granted.push_back(request);
     else
-      refuse(request, done.error());
+      refuse(request, step_call::reserve, done.error());
 
   for (request_id request : input.order)
-    if (request_record* record = known(request); record != nullptr && record->batch != id)
+    if (request_record* record = known(request, step_call::add); record != nullptr && record->batch != id)
       if (auto row = add(id, request); !row)
-        refuse(request, row.error());
+        refuse(request, step_call::add, row.error());
+  const auto begin = std::chrono::steady_clock::now();
   auto done = publish(id, input.order, input.stream);
   if (!done)
     return tl::unexpected<error>{done.error()};
   result.version = done->version;
+  result.publish_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   result.failed_rows = std::move(done->failed);
   result.ready = take_ready();
   return result;

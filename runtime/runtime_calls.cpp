@@ -294,6 +294,26 @@ expected<void> runtime_impl::dense_ready(request_id request, group_id group) {
   return {};
 }
 
+expected<std::vector<std::string>> runtime_impl::check_quiet() {
+  if (left_)
+    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  auto told = wait_for<quiet_told>(call(request_id::none(), query_quiet{}));
+  if (!told)
+    return tl::unexpected<error>{told.error()};
+  std::vector<std::string> findings = std::move(told->findings);
+  for (const auto& [id, state] : batches_) {
+    check_rows check;
+    for (const claim_pages& claim : told->claims)
+      if (auto record = requests_.find(claim.request); record != requests_.end() && record->second.batch == id)
+        check.claims.push_back(claim);
+    auto checked = wait_for<rows_checked>(call(request_id::none(), std::move(check), id));
+    if (!checked)
+      return tl::unexpected<error>{checked.error()};
+    findings.insert(findings.end(), checked->findings.begin(), checked->findings.end());
+  }
+  return findings;
+}
+
 statistics runtime_impl::take_statistics() {
   statistics s;
   s.publications = publications_;

@@ -47,6 +47,7 @@ public:
   expected<std::vector<blocker>> why_on_gpu(request_id request, group_id group, block_ordinal ordinal);
   expected<void> dense_ready(request_id request, group_id group);
   statistics take_statistics();
+  expected<std::vector<std::string>> check_quiet();
   leftovers shut_down();
 
   // -- calls of batch (batch_calls.cpp)

@@ -20,9 +20,9 @@ constexpr int quiet_rounds_max = 64;
 
 engine::engine(const serve_options& options, const workload& requests, const page_layout& layout,
                kvferry::runtime& runtime, kvferry::batch& batch, kvferry::host_device& device,
-               kvferry::stream_id stream, device_steps& steps)
+               kvferry::stream_id stream, device_steps& steps, mismatch_log& log)
     : options_(options), requests_(requests), layout_(layout), runtime_(runtime), batch_(batch), device_(device),
-      steps_(steps), clock_(device), control_(layout, stream), arrivals_(requests) {}
+      steps_(steps), log_(log), clock_(device), control_(layout, stream), arrivals_(requests) {}
 
 kvferry::expected<void> engine::run() {
   progress_bar progress(requests_.requests.size());
@@ -60,8 +60,10 @@ kvferry::expected<void> engine::run_step() {
     return tl::unexpected(result.error());
   if (auto taken = take(*result); !taken)
     return taken;
+  clock_.note_publication(result->publish_us);
   launch(result->version);
   produce_tokens();
+  check_when_quiet();
 
   clock_.end_step();
   ++counts_.steps;
@@ -157,6 +159,17 @@ void engine::produce_tokens() {
     --j.outputs_left;
     ++counts_.tokens_decoded;
   }
+}
+
+/// Between steps no message is on its way under `stepped`: what spans actors must hold then.
+void engine::check_when_quiet() {
+  constexpr std::uint64_t stride = 64;
+  if (options_.scheduler != kvferry::scheduler_kind::stepped || options_.verify == verify_mode::off ||
+      counts_.steps % stride != 0)
+    return;
+  if (auto findings = runtime_.check_quiet())
+    for (const std::string& finding : *findings)
+      log_.add("step {}: {}", step_, finding);
 }
 
 /// Lets the device and the actors finish what is under way, until nobody has anything more to say.

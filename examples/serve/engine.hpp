@@ -13,6 +13,7 @@
 #include "examples/serve/arrivals.hpp"
 #include "examples/serve/device_steps.hpp"
 #include "examples/serve/job.hpp"
+#include "examples/serve/mismatch_log.hpp"
 #include "examples/serve/options.hpp"
 #include "examples/serve/relief.hpp"
 #include "examples/serve/step_control.hpp"
@@ -35,7 +36,8 @@ class engine {
 public:
   /// Everything passed must outlive this.
   engine(const serve_options& options, const workload& requests, const page_layout& layout, kvferry::runtime& runtime,
-         kvferry::batch& batch, kvferry::host_device& device, kvferry::stream_id stream, device_steps& steps);
+         kvferry::batch& batch, kvferry::host_device& device, kvferry::stream_id stream, device_steps& steps,
+         mismatch_log& log);
 
   /// Serves all requests. Ends early with an error that no engine can do anything about.
   kvferry::expected<void> run();
@@ -53,6 +55,7 @@ private:
   kvferry::expected<void> take(const kvferry::step_result& result);
   void launch(kvferry::version_number version);
   void produce_tokens();
+  void check_when_quiet();
   void drain();
 
   void make_room();
@@ -72,6 +75,7 @@ private:
   kvferry::batch& batch_;
   kvferry::host_device& device_;
   device_steps& steps_;
+  mismatch_log& log_;
   call_clock clock_;
   step_control control_;
   arrivals arrivals_;

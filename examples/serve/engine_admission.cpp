@@ -42,7 +42,7 @@ void engine::make_room() {
   else if (found.what == relief::action::requeue)
     requeue(*found.whom);
   else
-    abort(*found.whom, "does not fit: " + found.whom->stalled_on.value_or(kvferry::error{}).message);
+    abort(*found.whom, "does not fit: " + found.whom->stalled_on->message);
 }
 
 /// One a step, the oldest first, and only while those that run have what they need.
@@ -132,7 +132,6 @@ void engine::requeue(job& which) {
   control_.close(which);
   which.state = job_state::waiting;
   which.unstall();
-  ++which.requeued;
   waiting_.insert(live_.extract(which.number));
 }
 

@@ -41,7 +41,6 @@ struct job {
   std::uint32_t stalled_steps = 0; ///< steps in a row in which it wanted slots and got none
   std::optional<kvferry::error> stalled_on;
   std::uint64_t rests_until = 0; ///< a suspended job is not resumed before this step
-  std::uint32_t requeued = 0;    ///< times it was closed to make room
 
   bool prefilling() const { return state == job_state::running && !decoding && written < prefill_end; }
   bool finished() const { return outputs_left == 0; }

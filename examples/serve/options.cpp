@@ -188,6 +188,7 @@ tl::expected<serve_options, usage_stop> parse_options(int argc, const char* cons
   CLI::App app{"Serves a workload through kvferry on an emulated GPU, and checks every byte that attention would read.",
                "kvferry-serve"};
   app.get_formatter()->column_width(36);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // a script's can be overridden
   add_workload(app, options);
   std::vector<CLI::Option*> replaced = add_runtime(app, options);
   add_engine(app, options, device);

@@ -24,27 +24,29 @@ bool anyone_else_decodes(job_map& live, const job& stalled) {
          nullptr;
 }
 
-relief requeue(job* whom, const patience& limits) {
-  auto what = whom->requeued < limits.requeues_max ? relief::action::requeue : relief::action::give_up;
-  return {what, whom};
+/// The youngest of the suspended jobs and the stalled one: what is closed to make room is never older than what gets
+/// it.
+relief requeue_for(job_map& live, job& stalled) {
+  return {relief::action::requeue,
+          youngest(live, [&](const job& j) { return j.state == job_state::suspended || &j == &stalled; })};
 }
 
 /// The host has no room, so suspending would not help: nobody's pages could go there.
-relief for_host_full(job_map& live, job& stalled, const patience& limits) {
+relief for_host_full(job_map& live, job& stalled) {
+  if (live.size() == 1)
+    return {relief::action::give_up, &stalled};
   if (anyone_else_decodes(live, stalled))
     return {}; // its end frees host slots
-  if (job* suspended = youngest(live, [](const job& j) { return j.state == job_state::suspended; }))
-    return requeue(suspended, limits);
-  if (job* other = youngest(live, [&](const job& j) { return &j != &stalled; }))
-    return requeue(other, limits);
-  return {relief::action::give_up, &stalled};
+  return {relief::action::requeue, youngest(live, [](const job&) { return true; })};
 }
 
-relief for_gpu_full(job_map& live, job& stalled, const patience& limits) {
-  job* suspended = youngest(live, [](const job& j) { return j.state == job_state::suspended; });
+relief for_gpu_full(job_map& live, job& stalled) {
+  if (live.size() == 1)
+    return {relief::action::give_up, &stalled};
+  bool suspended = std::ranges::any_of(live, [](auto& entry) { return entry.second.state == job_state::suspended; });
   bool held = stalled.stalled_on->numbers && stalled.stalled_on->numbers->held > 0;
-  if (held && suspended != nullptr) // pages that should have gone to the host and found no room there
-    return requeue(suspended, limits);
+  if (held && suspended) // pages that should have gone to the host found no room there
+    return requeue_for(live, stalled);
   bool oldest =
       std::ranges::none_of(live, [&](auto& entry) { return active(entry.second) && entry.first < stalled.number; });
   bool may_stop_decoders = stalled.decoding || oldest;
@@ -52,14 +54,7 @@ relief for_gpu_full(job_map& live, job& stalled, const patience& limits) {
         return active(j) && j.number > stalled.number && (may_stop_decoders || !j.decoding);
       }))
     return {relief::action::suspend, victim};
-  if (!oldest)
-    return {}; // older ones will end
-  return suspended != nullptr ? requeue(suspended, limits) : relief{relief::action::give_up, &stalled};
-}
-
-/// The oldest suspended job cannot come back, and nobody runs whose end would make room.
-relief for_resume(job_map& live, const patience& limits) {
-  return requeue(youngest(live, [&](const job& j) { return j.state == job_state::suspended; }), limits);
+  return oldest ? requeue_for(live, stalled) : relief{}; // older ones will end
 }
 
 } // namespace
@@ -70,8 +65,8 @@ relief relief_for(job_map& live, const patience& limits) {
     if (!j.stalled_on)
       continue;
     if (j.state == job_state::suspended) {
-      if (!anyone_active && j.stalled_steps >= limits.alone_steps)
-        return for_resume(live, limits);
+      if (!anyone_active && j.stalled_steps >= limits.alone_steps) // nobody runs whose end would make room
+        return requeue_for(live, j);
       continue;
     }
     bool alone = live.size() == 1;
@@ -80,8 +75,7 @@ relief relief_for(job_map& live, const patience& limits) {
                                                                        : limits.prefilling_steps;
     if (j.stalled_steps < wait)
       continue;
-    relief found =
-        j.stalled_on->code == error_code::host_full ? for_host_full(live, j, limits) : for_gpu_full(live, j, limits);
+    relief found = j.stalled_on->code == error_code::host_full ? for_host_full(live, j) : for_gpu_full(live, j);
     if (found.what != relief::action::none)
       return found;
   }

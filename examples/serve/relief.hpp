@@ -24,7 +24,6 @@ struct patience {
   std::uint32_t decoding_steps = 8;
   std::uint32_t prefilling_steps = 64; ///< while others decode: their ends make room
   std::uint32_t alone_steps = 64;      ///< with nobody else left, copies may still make room
-  std::uint32_t requeues_max = 8;      ///< of one job
 };
 
 /// Looks for the oldest job that has waited long enough and for what would help it; `live` are all opened jobs.

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "examples/serve/engine.hpp"
+#include "kvferry/test_hooks.hpp"
 
 namespace serve {
 namespace {
@@ -44,6 +45,7 @@ run_report report_of(const engine& ran, const verifier& checks, const mismatch_l
   report.first_mismatches = log.first();
   report.host_us_per_step_p50 = ran.clock().steps().percentile(0.50);
   report.host_us_per_step_p99 = ran.clock().steps().percentile(0.99);
+  report.publish_us_p50 = ran.clock().publications().percentile(0.50);
   report.peak_rss_mib = peak_rss_mib();
   return report;
 }
@@ -62,6 +64,9 @@ kvferry::expected<run_report> serve_workload(const serve_options& options, const
   auto config = configuration_of(options);
   if (!config)
     return tl::unexpected(config.error());
+  if (!options.plant.empty())
+    if (auto planted = kvferry::plant_fault(options.plant); !planted)
+      return tl::unexpected(planted.error());
   auto device = kvferry::host_device::create(device_options(options, *config));
   auto runtime = kvferry::runtime::create(*config, device->interface());
   if (!runtime)
@@ -76,7 +81,7 @@ kvferry::expected<run_report> serve_workload(const serve_options& options, const
   mismatch_log log;
   verifier checks(layout, tables, options.verify, log);
   device_steps steps(*device, stream, layout, tables, checks, options.verify, log);
-  engine engine(options, requests, layout, **runtime, **batch, *device, stream, steps);
+  engine engine(options, requests, layout, **runtime, **batch, *device, stream, steps, log);
   auto ran = engine.run();
 
   run_report report = report_of(engine, checks, log, requests);

@@ -1,8 +1,8 @@
 #include "examples/serve/step_control.hpp"
 
 #include <algorithm>
+#include <map>
 #include <ranges>
-#include <unordered_map>
 
 #include "examples/serve/content.hpp"
 
@@ -69,16 +69,16 @@ void step_control::plan_decode(job& which) {
 }
 
 void step_control::plan_prefills(job_map& live, std::uint32_t prefill_tokens) {
-  // Nobody overtakes a prefill that waits for slots, or it would wait for ever.
-  bool stalled =
-      std::ranges::any_of(live, [](auto& entry) { return entry.second.prefilling() && entry.second.stalled_on; });
-  std::vector<job*> ready; // the oldest first
-  for (auto& [number, j] : live)
-    if (j.prefilling() && (!stalled || j.stalled_on)) {
-      ready.push_back(&j);
-      if (stalled)
-        break;
-    }
+  // The oldest first, up to the first that waits for slots: overtaken by the young it would wait for ever, and stopping
+  // the old it would wait for those that it stops.
+  std::vector<job*> ready;
+  for (auto& [number, j] : live) {
+    if (!j.prefilling())
+      continue;
+    ready.push_back(&j);
+    if (j.stalled_on)
+      break;
+  }
   // Equal shares of whole blocks; what the short ones leave over goes to the oldest.
   const auto left = [](const job& j) { return j.prefill_end - j.written; };
   const std::uint32_t T = layout_.tokens_per_block;
@@ -106,29 +106,33 @@ void step_control::add_work(job& which, std::uint32_t until, bool asks_decode) {
 }
 
 std::vector<std::pair<job*, kvferry::error>> step_control::take(const kvferry::step_result& result) {
-  std::unordered_map<kvferry::request_id, std::vector<kvferry::error>> refused;
+  using kvferry::step_call;
+  std::map<std::pair<kvferry::request_id, step_call>, kvferry::error> refused;
   for (const kvferry::refused_call& call : result.refused)
-    refused[call.request].push_back(call.why);
+    refused.emplace(std::pair{call.request, call.call}, call.why);
+  auto why_not = [&](const job& j, step_call call) {
+    auto found = refused.find({j.request, call});
+    return found == refused.end() ? nullptr : &found->second;
+  };
   auto granted = [&](const job& j) { return std::ranges::find(result.granted, j.request) != result.granted.end(); };
   std::vector<std::pair<job*, kvferry::error>> hopeless;
   for (step_work& work : work_) {
     job& j = *work.of;
-    bool has_slots = work.asked_capacity == 0 || granted(j);
+    const bool has_slots = work.asked_capacity == 0 || granted(j);
     if (has_slots && work.asked_capacity != 0)
       j.capacity = work.asked_capacity;
-    auto found = refused.find(j.request);
-    // A request that asked for two things and got slots was refused the other one.
-    std::size_t refusals = found == refused.end() ? 0 : found->second.size();
-    bool may_decode = refusals == (has_slots ? 0u : 1u);
-    if (work.asked_decode && may_decode)
+    const kvferry::error* no_entry = work.asked_decode ? why_not(j, step_call::enter_decode) : nullptr;
+    if (work.asked_decode && no_entry == nullptr)
       j.decoding = true;
-    if (has_slots && (may_decode || !work.asked_decode)) {
+    if (has_slots && no_entry == nullptr) {
       j.unstall();
       continue;
     }
     work.until = j.written;
-    kvferry::error why =
-        refusals != 0 ? found->second.front() : kvferry::error{error_code::gpu_full, "not granted", {}};
+    const kvferry::error* no_slots = why_not(j, step_call::reserve);
+    const kvferry::error why = no_entry != nullptr   ? *no_entry
+                               : no_slots != nullptr ? *no_slots
+                                                     : kvferry::error{error_code::gpu_full, "not granted", {}};
     j.stall(why);
     if (!may_be_granted_later(why.code))
       hopeless.emplace_back(&j, why);

@@ -51,12 +51,16 @@ public:
 
   void end_step() { steps_.add(static_cast<double>(std::exchange(step_ns_, 0)) / 1000.0); }
 
+  void note_publication(double us) { publications_.add(us); }
+
   const durations& steps() const { return steps_; }
+  const durations& publications() const { return publications_; }
 
 private:
   const kvferry::host_device& device_;
   std::int64_t step_ns_ = 0;
   durations steps_;
+  durations publications_;
 };
 
 } // namespace serve

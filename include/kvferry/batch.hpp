@@ -17,14 +17,14 @@ class runtime_impl;
 
 /// What became of a request's tokens: `history_tokens` of them have their KV submitted for good.
 struct progress {
-  request_id request;
+  request_id request = {};
   std::uint32_t history_tokens = 0;
-  std::vector<token> accepted; ///< tokens behind all that were given before (prompt, then generated)
-  bool commit = false;         ///< also enter complete blocks into the prefix index
+  std::vector<token> accepted = {}; ///< tokens behind all that were given before (prompt, then generated)
+  bool commit = false;              ///< also enter complete blocks into the prefix index
 };
 
 struct reservation {
-  request_id request;
+  request_id request = {};
   std::uint32_t capacity_tokens = 0;
 };
 
@@ -37,17 +37,21 @@ struct ready_request {
 
 /// One step's control work, done in the order of the fields.
 struct step_input {
-  std::vector<progress> advance; ///< what earlier steps have submitted on `stream`
-  std::vector<request_id> enter_decode;
-  std::vector<request_id> suspend;
-  std::vector<request_id> close;
-  std::vector<reservation> reserve;
-  std::vector<request_id> order; ///< rows of this step, in the engine's batch order; each is added if needed
-  stream_id stream;              ///< the engine's compute stream
+  std::vector<progress> advance = {}; ///< what earlier steps have submitted on `stream`
+  std::vector<request_id> enter_decode = {};
+  std::vector<request_id> suspend = {};
+  std::vector<request_id> close = {};
+  std::vector<reservation> reserve = {};
+  std::vector<request_id> order = {}; ///< rows of this step, in the engine's batch order; each is added if needed
+  stream_id stream = {};              ///< the engine's compute stream
 };
+
+/// Which call of a step.
+enum class step_call : std::uint8_t { advance, enter_decode, suspend, close, reserve, add };
 
 struct refused_call {
   request_id request;
+  step_call call = step_call::advance;
   error why;
 };
 
@@ -57,6 +61,7 @@ struct step_result {
   std::vector<ready_request> ready;
   version_number version = 0;          ///< published; what the engine launches next reads it
   std::vector<request_id> failed_rows; ///< do not fit a row; shown as holes
+  double publish_us = 0.0;             ///< host time of the step that went into publishing
 };
 
 struct publication {
@@ -81,6 +86,7 @@ struct table_view {
   std::uint32_t max_blocks = 0;
 };
 
+/// Made by `runtime::create_batch`, and destroyed before its runtime.
 class batch {
 public:
   /// Closes the batch: its members are detached and may join another.
@@ -96,7 +102,8 @@ public:
   /// Takes the request out of its row; it may join another batch after the next publication.
   expected<void> remove(request_id request);
 
-  /// Publishes every change that the caller was told of, on `stream`. Nothing changed: no device work, same version.
+  /// Publishes every change that the caller was told of, on `stream`. `order` are the step's rows; requests in it that
+  /// have no row are left out. Nothing changed: no device work, same version.
   /// Errors: read_open.
   expected<publication> publish(std::span<const request_id> order, stream_id stream);
 

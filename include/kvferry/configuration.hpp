@@ -94,8 +94,10 @@ struct batch_config {
 expected<void> validate(const configuration& config);
 expected<void> validate(const batch_config& config);
 
-/// Reads a configuration from JSON text; `source` names it in errors. Unknown and missing fields are errors; the result
-/// is validated. The fields are those of the structs above; `defer_steps_max` also takes "never".
+/// Reads a configuration from JSON text; `source` names it in errors. The fields are those of the structs above;
+/// `defer_steps_max` also takes "never". Required are `tokens_per_block` and `groups`; of a group `name`, `kind`,
+/// `buffers` and `gpu_slots`; of a buffer `name` and `bytes_per_slot`. Others that are left out have the struct's
+/// default; unknown ones are errors. The result is validated.
 expected<configuration> parse_configuration(std::string_view json, std::string_view source = "configuration");
 
 /// The same from a file.

@@ -146,6 +146,10 @@ public:
 
   statistics take_statistics();
 
+  /// Invariants that span actors (design section 10, Q): a sentence for each that does not hold, with the page's name.
+  /// For tests and long runs. Looks at everything; under `threaded` only when no call is running and nothing completes.
+  expected<std::vector<std::string>> check_quiet();
+
   /// Stops taking calls, ends all actors and reports what was left (leaks); later calls get `runtime_stopped`.
   leftovers shut_down();
 

@@ -10,15 +10,15 @@
 namespace serve::test {
 namespace {
 
-std::string lines_of(const workload::shape& shape, std::uint64_t seed) {
+std::string lines_of(const ::workload::shape& shape, std::uint64_t seed) {
   std::string text;
-  for (const auto& request : workload::generator(shape, seed).run())
-    text += workload::line_of(request);
+  for (const auto& request : ::workload::generator(shape, seed).run())
+    text += ::workload::line_of(request);
   return text;
 }
 
 serve::workload generated(std::uint32_t requests) {
-  workload::shape shape;
+  ::workload::shape shape;
   shape.requests = requests;
   scratch_file file("generated.jsonl", lines_of(shape, 1));
   auto loaded = read_workload(file.path());
@@ -29,7 +29,7 @@ serve::workload generated(std::uint32_t requests) {
 } // namespace
 
 TEST_CASE("a seed makes one workload, another seed another") {
-  workload::shape shape;
+  ::workload::shape shape;
   REQUIRE(lines_of(shape, 1) == lines_of(shape, 1));
   REQUIRE(lines_of(shape, 1) != lines_of(shape, 2));
 }

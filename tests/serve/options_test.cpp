@@ -161,6 +161,11 @@ TEST_CASE("the order check goes with the verification unless it is chosen") {
   REQUIRE(parse({"--workload", "w", "--verify", "off", "--check-order", "all"})->check_order == order_check::all);
 }
 
+TEST_CASE("of an option given twice the last counts, so that a script's can be overridden") {
+  REQUIRE(parse({"--workload", "w", "--gpu-slots", "3", "--workload", "v", "--gpu-slots", "4"})->gpu_slots == 4);
+  REQUIRE(parse({"--workload", "w", "--workload", "v"})->workload == "v");
+}
+
 TEST_CASE("a wrong command line is refused with the option's name and status 2") {
   struct wrong {
     std::vector<const char*> arguments;

@@ -94,18 +94,26 @@ TEST_CASE("pages of suspended jobs that found no room on the host are given up")
   require(relief_for(live), action::suspend, young);
 }
 
+TEST_CASE("nobody is closed to make room for a younger one") {
+  job_map live;
+  add(live, 1, job_state::suspended);
+  job& young = add(live, 2, job_state::running, true);
+  stall(young, 8, error_code::gpu_full, 3);
+  require(relief_for(live), action::requeue, young);
+}
+
 TEST_CASE("with the host full nobody is suspended: decoders end, and without any the youngest is closed") {
   job_map live;
   stall(add(live, 1, job_state::running), 64, error_code::host_full);
   add(live, 2, job_state::running, true);
   REQUIRE(relief_for(live).what == action::none);
   live.erase(2);
-  job& suspended = add(live, 3, job_state::suspended);
-  job& prefill = add(live, 4, job_state::running);
+  job& prefill = add(live, 3, job_state::running);
+  job& suspended = add(live, 4, job_state::suspended);
   require(relief_for(live), action::requeue, suspended);
-  live.erase(3);
-  require(relief_for(live), action::requeue, prefill);
   live.erase(4);
+  require(relief_for(live), action::requeue, prefill);
+  live.erase(3);
   require(relief_for(live), action::give_up, live.at(1));
 }
 
@@ -119,11 +127,10 @@ TEST_CASE("a suspended job that cannot come back has others closed for it only w
   require(relief_for(live), action::requeue, other);
 }
 
-TEST_CASE("a job that was closed for others too often is given up, so that nothing goes on for ever") {
+TEST_CASE("a suspended job that is alone and cannot come back is computed again") {
   job_map live;
-  stall(add(live, 1, job_state::suspended), 100);
-  live.at(1).requeued = 8;
-  require(relief_for(live), action::give_up, live.at(1));
+  stall(add(live, 1, job_state::suspended), 64);
+  require(relief_for(live), action::requeue, live.at(1));
 }
 
 } // namespace serve::test

@@ -66,7 +66,11 @@ struct steps {
   }
 };
 
-kvferry::refused_call refusal(const job& j, error_code code) { return {j.request, {code, std::string(), {}}}; }
+using kvferry::step_call;
+
+kvferry::refused_call refusal(const job& j, error_code code, step_call call = step_call::reserve) {
+  return {j.request, call, {code, std::string(), {}}};
+}
 
 } // namespace
 
@@ -117,15 +121,27 @@ TEST_CASE("a prefill that is done enters decode and writes its first output's to
   REQUIRE(next.advance[0].accepted == std::vector{generated_token(0, 128)});
 }
 
-TEST_CASE("the budget is shared by all prefills, the oldest first") {
+TEST_CASE("the budget is shared by all prefills in whole blocks, and the oldest gets what is left over") {
   steps s;
-  s.open(0, 100), s.open(1, 300), s.open(2, 300);
-  const auto& input = s.plan(200);
-  REQUIRE(input.order == std::vector{request_id{100}, request_id{101}});
+  s.open(0, 70), s.open(1, 300), s.open(2, 300);
+  const auto& input = s.plan(400); // two blocks each, of which the first needs 70 tokens
+  REQUIRE(input.order == std::vector{request_id{100}, request_id{101}, request_id{102}});
   s.answer();
   step_plan plan = s.launch();
-  REQUIRE(plan.rows[0].written_tokens == 100);
-  REQUIRE(plan.rows[1].written_tokens == 100);
+  REQUIRE(plan.rows[0].written_tokens == 70);
+  REQUIRE(plan.rows[1].written_tokens == 128 + 74);
+  REQUIRE(plan.rows[2].written_tokens == 128);
+}
+
+TEST_CASE("with more prefills than blocks in the budget the youngest wait") {
+  steps s;
+  s.open(0, 100), s.open(1, 100), s.open(2, 100);
+  s.plan(128);
+  s.answer();
+  step_plan plan = s.launch();
+  REQUIRE(plan.rows.size() == 2);
+  REQUIRE(plan.rows[0].written_tokens == 64);
+  REQUIRE(plan.rows[1].written_tokens == 64);
 }
 
 TEST_CASE("a job without slots stays in the batch, writes nothing, and asks again before younger prefills") {
@@ -146,6 +162,18 @@ TEST_CASE("a job without slots stays in the batch, writes nothing, and asks agai
   REQUIRE(old.stalled_steps == 0);
 }
 
+TEST_CASE("a prefill that waits for slots does not stop older ones, only younger ones") {
+  steps s;
+  job& old = s.open(0, 300);
+  job& waits = s.open(1, 300);
+  job& young = s.open(2, 300);
+  s.plan(192);
+  s.answer({refusal(waits, error_code::gpu_full), refusal(young, error_code::gpu_full)},
+           {waits.request, young.request});
+  s.launch();
+  REQUIRE(s.plan(192).order == std::vector{old.request, waits.request});
+}
+
 TEST_CASE("while a decoder waits for a slot no prefill asks for any") {
   steps s;
   job& decoder = s.open(0, 64);
@@ -162,7 +190,7 @@ TEST_CASE("decode entry refused leaves a job in prefill, and it asks again") {
   job& j = s.open(0, 64);
   s.run(1);
   s.plan();
-  s.answer({refusal(j, error_code::host_full)});
+  s.answer({refusal(j, error_code::host_full, step_call::enter_decode)});
   REQUIRE_FALSE(j.decoding);
   REQUIRE(j.stalled_on->code == error_code::host_full);
   REQUIRE(s.launch(2).rows[0].written_tokens == 64);
@@ -187,7 +215,7 @@ TEST_CASE("both refused leaves a job in prefill") {
   job& j = s.open(0, 64);
   s.run(1);
   s.plan();
-  s.answer({refusal(j, error_code::host_full), refusal(j, error_code::gpu_full)}, {j.request});
+  s.answer({refusal(j, error_code::host_full, step_call::enter_decode), refusal(j, error_code::gpu_full)}, {j.request});
   REQUIRE_FALSE(j.decoding);
 }
 
