@@ -106,7 +106,7 @@ private:
   row_seq seq_ = 0;
   row_seq reported_ = 0; // last number that was shown or acknowledged
 
-  batch_id batch_; // whose publisher shows the numbers; none: acknowledged here
+  batch_id batch_;       // whose publisher shows the numbers; none: acknowledged here
   row_id row_;           // none: not a member (any more)
   bool leaving_ = false; // row_left is waited for
 

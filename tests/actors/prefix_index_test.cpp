@@ -56,8 +56,9 @@ TEST_CASE("equal hashes and tokens behind different parents are different prefix
 
 TEST_CASE("namespaces share nothing, and an adapter is not a salt") {
   prefix_index index{1};
-  const std::vector<std::pair<std::string, std::string>> spaces{
-      {"", ""}, {"x", ""}, {"", "x"}, {"x", "x"}, {"ab", "c"}, {"a", "bc"}, {"1:", ""}, {"", "0:|"}, {"a|b", ""}, {"a", "b"}};
+  const std::vector<std::pair<std::string, std::string>> spaces{{"", ""},    {"x", ""},   {"", "x"},  {"x", "x"},
+                                                                {"ab", "c"}, {"a", "bc"}, {"1:", ""}, {"", "0:|"},
+                                                                {"a|b", ""}, {"a", "b"}};
   for (const auto& [adapter, salt] : spaces) {
     prefix_node& root = index.root(adapter, salt);
     INFO(adapter << "," << salt);
@@ -122,7 +123,8 @@ TEST_CASE("broken contracts of the prefix index say what they saw") {
   index.add_reference(a);
   block first = block_of(1), second = block_of(2);
   index.set(a, first);
-  REQUIRE_THAT(words_of_death([&] { index.set(a, second); }), ContainsSubstring("block 2 enters a place of the index that block 1 has"));
+  REQUIRE_THAT(words_of_death([&] { index.set(a, second); }),
+               ContainsSubstring("block 2 enters a place of the index that block 1 has"));
   REQUIRE_THAT(words_of_death([&] { index.clear(second); }), ContainsSubstring("block 2 is not in the index"));
 }
 

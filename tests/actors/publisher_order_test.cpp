@@ -138,8 +138,9 @@ TEST_CASE("a publication on another stream comes after the old one's work") {
 }
 
 // PRODUCT BUG (actors/batch_publisher.cpp, publish_now): a publication that changes nothing is not ordered behind the
-// stream of the version it returns, and that stream goes on counting as the publishing one. Design section 5: publishing
-// on another stream than last time first orders it after the old one; the publishing stream needs no begin_read.
+// stream of the version it returns, and that stream goes on counting as the publishing one. Design section 5:
+// publishing on another stream than last time first orders it after the old one; the publishing stream needs no
+// begin_read.
 TEST_CASE("a publication on another stream that changes nothing still comes after the old one's table writes") {
   publisher_rig r;
   r.join(R1, 1, {gpu(0, 10)});

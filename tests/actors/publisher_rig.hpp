@@ -16,7 +16,8 @@ struct publisher_rig {
 
   publisher_rig()
       : engine(device.gpu->create_stream("engine")), other(device.gpu->create_stream("other")),
-        tables(device.runtime_view->allocate_tables(table_layout(1, shape).bytes, table_layout(1, shape).ones_bytes).value()),
+        tables(device.runtime_view->allocate_tables(table_layout(1, shape).bytes, table_layout(1, shape).ones_bytes)
+                   .value()),
         publisher(batch, std::size_t{1}, shape, *device.runtime_view, *tables) {}
 
   template <class Message>

@@ -86,14 +86,13 @@ TEST_CASE("a completion that comes late or twice is ignored") {
   const page_move move = r.under_way[0];
   r.copies_end();
   const row_seq seq = r.requests.at(R1).seq;
-  const copies_done again{{{move.move, move.block, true}}};
-  SECTION("the block is there") { r.send(again); }
-  SECTION("as a failure") { r.send(copies_done{{{move.move, move.block, false}}}); }
-  SECTION("the block has gone") {
+  const bool gone = GENERATE(false, true); // the block has gone meanwhile
+  const move_result again =
+      GENERATE_COPY(move_result{move.move, move.block, true}, move_result{move.move, move.block, false},
+                    move_result{move_id{999}, move.block, true}); // a number that was never given
+  if (gone)
     r.close(R1);
-    r.send(again);
-  }
-  SECTION("of a number that was never given") { r.send(copies_done{{{move_id{999}, move.block, true}}}); }
+  r.send(copies_done{{again}});
   REQUIRE(r.sent.empty());
   REQUIRE(r.counters().pages_offloaded == 1);
   REQUIRE(r.counters().copies_failed == 0);

@@ -44,26 +44,20 @@ TEST_CASE("a block that a prefill needs stays on the GPU, and why names its owne
 }
 
 TEST_CASE("when the last blocker leaves each block is copied once, for all") {
+  const std::string how = GENERATE(as<std::string>{}, "enters decode", "suspends", "closes", "dies");
+  INFO(how);
   blocked r(std::nullopt);
   r.open(R3, "ABz"); // in prefill, too
-  SECTION("by entering decode") {
-    r.close(R3);
-    REQUIRE(r.under_way.empty());
+  r.close(R3);
+  REQUIRE(r.under_way.empty());
+  if (how == "enters decode")
     r.enter_decode(R2);
-  }
-  SECTION("by suspending") {
-    r.close(R3);
+  else if (how == "suspends")
     r.suspend(R2);
-  }
-  SECTION("by closing") {
+  else if (how == "closes")
     r.close(R2);
-    REQUIRE(r.under_way.empty());
-    r.close(R3);
-  }
-  SECTION("by dying") {
-    r.close(R3);
+  else
     r.die(R2);
-  }
   REQUIRE(r.copies_of(move_kind::offload) == 2);
   REQUIRE(r.count<copy_pages>() == 1); // in that handling, in one message
   r.copies_end();

@@ -19,7 +19,8 @@ void require_nothing_left(registry_rig& r) {
 
 TEST_CASE("after everything has closed no owner, pin, copy or slot is left") {
   // In every order of closing, over shared, private, moving, loading, held and deferred blocks.
-  const std::vector<std::vector<request_id>> orders{{R1, R2, R3, R4}, {R4, R3, R2, R1}, {R2, R4, R1, R3}, {R3, R1, R4, R2}};
+  const std::vector<std::vector<request_id>> orders{
+      {R1, R2, R3, R4}, {R4, R3, R2, R1}, {R2, R4, R1, R3}, {R3, R1, R4, R2}};
   const auto order = GENERATE_COPY(from_range(orders));
   const bool copies_first = GENERATE(true, false);
   registry_rig r(sparse_and_dense(12, 8));

@@ -44,7 +44,8 @@ TEST_CASE("idle blocks are demoted for a prefill, the child before its parent") 
   REQUIRE(r.counters().pages_demoted == 1);
 }
 
-TEST_CASE("the reply that hands out the slot of a demoted page waits until the copy is submitted, and names its fence") {
+TEST_CASE(
+    "the reply that hands out the slot of a demoted page waits until the copy is submitted, and names its fence") {
   idle_on_gpu r(4);
   r.open(R2, "Cyz");
   r.grow(R2, 3);

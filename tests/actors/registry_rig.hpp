@@ -1,5 +1,5 @@
-// The page registry alone: requests, storage and publishers are played by the test. Blocks are letters: the prompt "ABx"
-// is three blocks of four tokens, and requests with the same letters in front share blocks.
+// The page registry alone: requests, storage and publishers are played by the test. Blocks are letters: the prompt
+// "ABx" is three blocks of four tokens, and requests with the same letters in front share blocks.
 //
 // After each message the registry's invariants are checked, and that what it told each request is what it holds. A
 // request without a row acknowledges its numbers at once, as its actor would.
@@ -30,7 +30,8 @@ inline configuration sparse_only(std::uint32_t gpu_slots, std::uint32_t host_slo
   return config;
 }
 
-inline configuration sparse_and_dense(std::uint32_t gpu_slots, std::uint32_t host_slots, std::uint32_t window_tokens = 0) {
+inline configuration sparse_and_dense(std::uint32_t gpu_slots, std::uint32_t host_slots,
+                                      std::uint32_t window_tokens = 0) {
   configuration config = sparse_only(gpu_slots, host_slots);
   config.groups.push_back(group_of({8}, gpu_slots, host_slots));
   config.groups[1].kind = group_kind::dense;
@@ -83,8 +84,12 @@ struct registry_rig {
                  block_keys commit = {}, fence_set written = {}, fence_set running = {}) {
     replica& r = requests.at(id);
     r.history = std::max(r.history, history);
-    return call(id, owner_transition{id, call_id{1}, kind, {r.history, std::move(written), std::move(running)},
-                                     capacity_blocks, std::move(commit)});
+    return call(id, owner_transition{id,
+                                     call_id{1},
+                                     kind,
+                                     {r.history, std::move(written), std::move(running)},
+                                     capacity_blocks,
+                                     std::move(commit)});
   }
 
   answer grow(request_id id, std::uint32_t blocks) { return transit(id, transition::advance, 0, blocks); }
@@ -241,10 +246,10 @@ struct registry_rig {
   std::map<request_id, answer> answers;
   std::vector<page_move> unsubmitted;
   std::vector<page_move> under_way;
-  copy_pages last_copies;         ///< as sent last
-  std::vector<request_id> lost;   ///< request_lost
+  copy_pages last_copies;          ///< as sent last
+  std::vector<request_id> lost;    ///< request_lost
   std::vector<request_id> dropped; ///< drop_row
-  std::vector<outgoing> sent;     ///< by the last handling
+  std::vector<outgoing> sent;      ///< by the last handling
   version_number versions = 0;
   bool rowless_acknowledge = true;
   std::optional<std::uint64_t> forced_hash; ///< of every block

@@ -196,13 +196,15 @@ TEST_CASE("a close that comes during another call runs behind it") {
 TEST_CASE("the table is what the registry says, tier and slot and whether bytes are there") {
   request_rig r;
   r.send(open_request{call_id{1}, std::vector<token>(9, 5), "", ""});
-  r.send(pages_granted{call_id{1},
-                       request_rig::granting(1, 2, {request_rig::page(tier::gpu, 0, 6, false), request_rig::page(tier::gpu, 1, 3)}),
-                       8, true});
+  r.send(pages_granted{
+      call_id{1},
+      request_rig::granting(1, 2, {request_rig::page(tier::gpu, 0, 6, false), request_rig::page(tier::gpu, 1, 3)}), 8,
+      true});
   r.send(query_storage{call_id{2}});
   auto told = r.only<storage_told>();
   REQUIRE(told.seq == 1);
-  REQUIRE(told.pages == std::vector<page_change>{request_rig::page(tier::gpu, 0, 6, false), request_rig::page(tier::gpu, 1, 3)});
+  REQUIRE(told.pages ==
+          std::vector<page_change>{request_rig::page(tier::gpu, 0, 6, false), request_rig::page(tier::gpu, 1, 3)});
   REQUIRE(told.history.empty());
   r.send(loads_done{1, {}, 2, false});
   r.send(query_storage{call_id{3}});

@@ -156,7 +156,7 @@ TEST_CASE("a suspended request shows an empty row, and its whole table when it i
   REQUIRE(changed.whole);
   REQUIRE(changed.changes.empty());
   REQUIRE(changed.history.empty());
-  REQUIRE(r.only<call_done>().seq == 4); // the next publication must not show it any more
+  REQUIRE(r.only<call_done>().seq == 4);                            // the next publication must not show it any more
   r.send(owners_rebound{5, {request_rig::page(tier::host, 2, 6)}}); // spilled
   changed = r.only<row_changed>();
   REQUIRE(changed.seq == 5);
@@ -167,7 +167,8 @@ TEST_CASE("a suspended request shows an empty row, and its whole table when it i
   r.send(loads_done{6, {}, 3, false});
   changed = r.only<row_changed>();
   REQUIRE(changed.whole);
-  REQUIRE(changed.changes == std::vector<page_change>{request_rig::page(tier::host, 0, 4), request_rig::page(tier::gpu, 1, 1),
+  REQUIRE(changed.changes == std::vector<page_change>{request_rig::page(tier::host, 0, 4),
+                                                      request_rig::page(tier::gpu, 1, 1),
                                                       request_rig::page(tier::gpu, 2, 7)});
   REQUIRE(changed.history.size() == 1);
   REQUIRE(changed.history[0].blocks == 1);
@@ -237,7 +238,8 @@ TEST_CASE("a number on its way to a batch that closes is acknowledged all the sa
   host_device_options options;
   rig device(options);
   const batch_config rows{2, 8, 1};
-  auto tables = device.runtime_view->allocate_tables(table_layout(1, rows).bytes, table_layout(1, rows).ones_bytes).value();
+  auto tables =
+      device.runtime_view->allocate_tables(table_layout(1, rows).bytes, table_layout(1, rows).ones_bytes).value();
   probe<batch_publisher> publisher(request_rig::batch, 1, rows, *device.runtime_view, *tables);
   publisher.send(join_row{request_rig::id, 2, {}, {}});
   r.send(owners_rebound{3, {request_rig::page(tier::gpu, 0, 9)}});

@@ -132,7 +132,8 @@ TEST_CASE("a slot waits for the fences of all streams that were added") {
 TEST_CASE("a slot freed twice ends the process with its name") {
   slot_ledger ledger = all_taken(1);
   ledger.give_back(gpu(0));
-  REQUIRE_THAT(words_of_death([&] { ledger.give_back(gpu(0)); }), ContainsSubstring("slot 0 of group 0 tier 0 is freed twice"));
+  REQUIRE_THAT(words_of_death([&] { ledger.give_back(gpu(0)); }),
+               ContainsSubstring("slot 0 of group 0 tier 0 is freed twice"));
   REQUIRE_THAT(words_of_death([&] { ledger.give_back(gpu(7)); }), ContainsSubstring("slot 7"));
   REQUIRE_THAT(words_of_death([&] { ledger.add_fences(gpu(0), fence{one, 1}); }), ContainsSubstring("is free"));
 }

@@ -70,7 +70,8 @@ TEST_CASE("a copy that a reply waits for is submitted at once, with all that was
 
 TEST_CASE("each move is answered once, with its block and whether its bytes are there") {
   storage_rig r;
-  r.copy({move_of(1, move_kind::offload, 0, 0), move_of(2, move_kind::offload, 1, 1), move_of(3, move_kind::offload, 2, 2)},
+  r.copy({move_of(1, move_kind::offload, 0, 0), move_of(2, move_kind::offload, 1, 1),
+          move_of(3, move_kind::offload, 2, 2)},
          true);
   const fence at = r.submitted()[0].submitted;
   r.store.send(copy_completed{at, {1}});

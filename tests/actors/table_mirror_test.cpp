@@ -175,7 +175,8 @@ TEST_CASE("owners and versions of rows are 64 bit, and none is all ones") {
 
 TEST_CASE("an ordinal that no column has is a broken contract") {
   mirror_rig r;
-  REQUIRE_THAT(words_of_death([&] { r.mirror.set_page(r0, g0, 4, tier::gpu, 0); }), ContainsSubstring("ordinal 4 of 4"));
+  REQUIRE_THAT(words_of_death([&] { r.mirror.set_page(r0, g0, 4, tier::gpu, 0); }),
+               ContainsSubstring("ordinal 4 of 4"));
 }
 
 TEST_CASE("tables do not overlap, whatever their numbers of rows and columns") {

@@ -79,10 +79,10 @@ TEST_CASE("a deferral that ended meanwhile is not due") {
   three_blocks blocks;
   for (block& b : blocks.b)
     blocks.deferred.add(b, 0);
-  blocks.b[0].deferred_at = 0;      // decided
-  blocks.b[1] = block{};            // gone
-  blocks.b[1].id = block_id{7};     // its record is another block's
-  blocks.b[1].deferred_at = 1;      // which is deferred, too
+  blocks.b[0].deferred_at = 0;  // decided
+  blocks.b[1] = block{};        // gone
+  blocks.b[1].id = block_id{7}; // its record is another block's
+  blocks.b[1].deferred_at = 1;  // which is deferred, too
   REQUIRE(blocks.due(5, 5) == ids{3});
 }
 

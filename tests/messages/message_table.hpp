@@ -19,11 +19,8 @@ inline std::string cell(std::string_view text) {
 template <class Message>
 std::string message_row() {
   std::string fields;
-  std::apply(
-      [&](const auto&... f) {
-        ((fields += (fields.empty() ? "`" : ", `") + std::string{f.name} + "`"), ...);
-      },
-      Message::fields());
+  std::apply([&](const auto&... f) { ((fields += (fields.empty() ? "`" : ", `") + std::string{f.name} + "`"), ...); },
+             Message::fields());
   return "| `" + std::string{Message::info.name} + "` | " + cell(Message::info.from) + " | " +
          std::string{to_string(Message::info.to)} + " | " + cell(Message::info.reply) + " | " +
          cell(Message::info.if_gone) + " | " + cell(fields) + " |\n";
@@ -34,7 +31,8 @@ inline std::string message_table() {
   std::string page =
       "# Messages\n"
       "\n"
-      "What actors say to each other and to the engine-facing API (`engine`). Generated from `messages/*.hpp`, where each\n"
+      "What actors say to each other and to the engine-facing API (`engine`). Generated from `messages/*.hpp`, where "
+      "each\n"
       "message and each field is explained; a test compares. After a change there: `KVFERRY_UPDATE_DOCS=1` before\n"
       "`build/dev/bin/test_messages`.\n"
       "\n"

@@ -98,7 +98,8 @@ TEST_CASE("a reply that a message names is a message of its receiver") {
     for (const std::string& word : words_of(info.reply))
       if (auto reply = infos.find(word); reply != infos.end()) {
         INFO(name << " is answered by " << word);
-        // Completions answers on behalf of whom it was told by, storage passes on: both go to another actor than who asked.
+        // Completions answers on behalf of whom it was told by, storage passes on: both go to another actor than who
+        // asked.
         REQUIRE(words_of(reply->second.from) == std::vector<std::string>{std::string{to_string(info.to)}});
         ++replies;
       } else {
