@@ -1,7 +1,11 @@
 // JSON of everything that a message can be made of, both ways. Included by the JSON sources alone.
 #pragma once
 
+#include <limits>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "messages/json.hpp"
 
@@ -77,14 +81,32 @@ json write(const T& value) {
 template <class T>
 void read(const json& from, T& value);
 
+/// A number that fits the field: nothing is cut to its width.
+template <class Number>
+Number read_number(const json& from) {
+  if constexpr (std::is_same_v<Number, bool>) {
+    return from.get<bool>();
+  } else if constexpr (std::is_floating_point_v<Number>) {
+    return from.get<Number>();
+  } else {
+    const bool fits = from.is_number_unsigned()
+                          ? std::in_range<Number>(from.get<std::uint64_t>())
+                          : from.is_number_integer() && std::in_range<Number>(from.get<std::int64_t>());
+    if (!fits)
+      throw std::out_of_range{from.dump() + " is no number from " + std::to_string(std::numeric_limits<Number>::min()) +
+                              " to " + std::to_string(std::numeric_limits<Number>::max())};
+    return from.get<Number>();
+  }
+}
+
 template <class Tag, class Rep>
 void read(const json& from, strong_id<Tag, Rep>& id) {
-  id = from.is_null() ? strong_id<Tag, Rep>::none() : strong_id<Tag, Rep>{from.get<Rep>()};
+  id = from.is_null() ? strong_id<Tag, Rep>::none() : strong_id<Tag, Rep>{read_number<Rep>(from)};
 }
 
 inline void read(const json& from, fence& f) {
   read(from.at(0), f.stream);
-  f.sequence = from.at(1).get<std::uint64_t>();
+  f.sequence = read_number<std::uint64_t>(from.at(1));
 }
 
 inline void read(const json& from, fence_set& fences) {
@@ -124,15 +146,23 @@ void read(const json& from, std::vector<T>& list) {
 template <class T>
 void read(const json& from, T& value) {
   if constexpr (described<T>) {
-    for_each_field(value, [&](std::string_view name, auto& member) { read(from.at(std::string{name}), member); });
+    for_each_field(value, [&](std::string_view name, auto& member) {
+      try {
+        read(from.at(std::string{name}), member);
+      } catch (const std::exception& wrong) {
+        throw std::out_of_range{std::string{name} + ": " + wrong.what()};
+      }
+    });
   } else if constexpr (std::is_enum_v<T>) {
     const auto word = from.get<std::string>();
-    for (unsigned candidate = 0; candidate < 256; ++candidate)
+    for (unsigned candidate = 0; candidate < 256 && word != "?"; ++candidate) // "?" is what unnamed values print as
       if (word_of(static_cast<T>(candidate)) == word) {
         value = static_cast<T>(candidate);
         return;
       }
     throw std::out_of_range{"no such word: " + word};
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    value = read_number<T>(from);
   } else {
     value = from.get<T>();
   }

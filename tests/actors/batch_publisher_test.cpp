@@ -229,9 +229,8 @@ TEST_CASE("a request that does not fit is shown as a hole and named, and the oth
   REQUIRE(r.slots(0) == list{3, -1, -1, -1});
 }
 
-// PRODUCT BUG (actors/batch_publisher.cpp, change_row): the row of a request that does not fit keeps its owner and its
-// place among the active rows. Design section 5 shows it as a hole, and a hole's row_request is all ones
-// (include/kvferry/batch.hpp, table_view).
+// Was wrong once: the row of a request that does not fit keeps its owner and its place among the active rows. Design
+// section 5 shows it as a hole, and a hole's row_request is all ones (include/kvferry/batch.hpp, table_view).
 TEST_CASE("a hole for a request that does not fit names nobody") {
   publisher_rig r;
   r.join(R1, 1, {gpu(4, 6)});

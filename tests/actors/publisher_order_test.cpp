@@ -137,10 +137,9 @@ TEST_CASE("a publication on another stream comes after the old one's work") {
   REQUIRE(r.slots(0)[0] == 11);
 }
 
-// PRODUCT BUG (actors/batch_publisher.cpp, publish_now): a publication that changes nothing is not ordered behind the
-// stream of the version it returns, and that stream goes on counting as the publishing one. Design section 5:
-// publishing on another stream than last time first orders it after the old one; the publishing stream needs no
-// begin_read.
+// Was wrong once: a publication that changes nothing is not ordered behind the stream of the version it returns, and
+// that stream goes on counting as the publishing one. Design section 5: publishing on another stream than last time
+// first orders it after the old one; the publishing stream needs no begin_read.
 TEST_CASE("a publication on another stream that changes nothing still comes after the old one's table writes") {
   publisher_rig r;
   r.join(R1, 1, {gpu(0, 10)});
@@ -158,7 +157,7 @@ TEST_CASE("a publication on another stream that changes nothing still comes afte
 }
 
 TEST_CASE("steps behind a publication on another stream that changed nothing count as readers") {
-  // PRODUCT BUG: the same; their fence is missing from the next publication, so tables and slots are overwritten early.
+  // Was wrong once, too: their fence is missing from the next publication, so tables and slots are overwritten early.
   publisher_rig r;
   r.join(R1, 1, {gpu(0, 10)});
   r.publish({}, {R1});

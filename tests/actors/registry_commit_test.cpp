@@ -209,10 +209,10 @@ TEST_CASE("a page that is being spilled is not given away by a commit") {
   REQUIRE(r.counters().slots_in_use == 0);
 }
 
-// PRODUCT BUG (actors/page_registry_transition.cpp, cut_table): duplicates noted behind the cut stay in
-// claim::unshared. When their ordinals are there again, uncommitted, decode entry looks up committed_node(ordinal) past
-// the last committed block, gets another block's node, and binds the request to the wrong block's page. Rule of 4.4,
-// invariant 10: bytes read through the tables are those of another block.
+// Was wrong once: duplicates noted behind the cut stay in claim::unshared. When their ordinals are there again,
+// uncommitted, decode entry looks up committed_node(ordinal) past the last committed block, gets another block's node,
+// and binds the request to the wrong block's page. Rule of 4.4, invariant 10: bytes read through the tables are those
+// of another block.
 TEST_CASE("a duplicate that a failed load has cut away is forgotten") {
   configuration config = sparse_only(6, 4);
   config.copy_retries = 0;

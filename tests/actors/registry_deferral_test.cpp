@@ -148,9 +148,9 @@ TEST_CASE("a deferred block whose decoders have left is copied for nobody") {
   REQUIRE(r.copies_of(move_kind::offload) == 2);
 }
 
-// PRODUCT BUG (actors/page_registry_transition.cpp, enter_decode): blocks that are blocked and whose bound is 0 are
-// copied at once, yet not counted when the call is planned. 4.1: reservation is all or nothing where the call can be
-// refused; here the entry is accepted and its blocks wait with host_full.
+// Was wrong once: blocks that are blocked and whose bound is 0 are copied at once, yet not counted when the call is
+// planned. 4.1: reservation is all or nothing where the call can be refused; here the entry is accepted and its blocks
+// wait with host_full.
 TEST_CASE("with a bound of 0 blocked blocks count when decode entry is refused for a full host") {
   configuration config = sparse_only(12, 1);
   config.defer_steps_max = 0;

@@ -130,9 +130,9 @@ TEST_CASE("a request without a row that dies gives everything back at once") {
   require_nothing_left(r);
 }
 
-// PRODUCT BUG (actors/page_registry.cpp, handle of request_down): release_owners of a request without a row
-// acknowledges all its numbers, its death does not. A number that its actor had no time to acknowledge keeps a slot
-// retiring for ever. Invariant 14; in the model drop_row is always answered.
+// Was wrong once: release_owners of a request without a row acknowledges all its numbers, its death does not. A number
+// that its actor had no time to acknowledge keeps a slot retiring for ever. Invariant 14; in the model drop_row is
+// always answered.
 TEST_CASE("a request without a row that dies before it acknowledged a number leaves no slot retiring") {
   registry_rig r(sparse_only(4, 4));
   r.rowless_acknowledge = false;

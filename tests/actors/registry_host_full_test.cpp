@@ -173,9 +173,9 @@ TEST_CASE("decode entries that compete for the host are refused one at a time") 
   REQUIRE_FALSE(r.enter_decode(R2).refused);
 }
 
-// PRODUCT BUG (actors/page_registry_transition.cpp, enter_decode): room counts the idle host page of the very block
-// that a duplicate of the caller is about to be bound to. Rule 1: a plan never takes a page of a block that it matched.
-// The entry is accepted although nothing is left for B, which then waits under a policy that refuses.
+// Was wrong once: room counts the idle host page of the very block that a duplicate of the caller is about to be bound
+// to. Rule 1: a plan never takes a page of a block that it matched. The entry is accepted although nothing is left for
+// B, which then waits under a policy that refuses.
 TEST_CASE("the host page that a duplicate ends on is no room for the caller's other blocks") {
   registry_rig r(sparse_only(12, 1));
   r.open(R2, "ABy");

@@ -157,9 +157,9 @@ TEST_CASE("the block that was used longest ago goes first, and a match counts as
   REQUIRE(found(r, request_id{6}, "Au") == 4);
 }
 
-// PRODUCT BUG (actors/page_registry_copies.cpp, copies_done with make_idle): blocks that become idle when their copies
-// are done do so in the order of the copies, the parent first. 4.5: children before parents; a child without its parent
-// can never match, so the whole prefix is lost with its first block.
+// Was wrong once: blocks that become idle when their copies are done do so in the order of the copies, the parent
+// first. 4.5: children before parents; a child without its parent can never match, so the whole prefix is lost with its
+// first block.
 TEST_CASE("children go before their parents also when they became idle at the end of their copies") {
   registry_rig r(sparse_only(8, 2));
   r.prefill(R1, "ABx");

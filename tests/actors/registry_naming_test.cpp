@@ -176,9 +176,9 @@ TEST_CASE("what still runs a request when it closes is what its slots wait for")
   REQUIRE(r.grow(R2, 2).granted.after.empty());
 }
 
-// PRODUCT BUG (actors/page_registry_slots.cpp, plan_gpu and gpu_shortage): the retiring slots that this caller could be
-// granted count twice, as free and as unpublished. The refusal says publish_first where no publication helps
-// (error.hpp: "slots will be available after the next publication"), and its numbers do not add up.
+// Was wrong once: the retiring slots that this caller could be granted count twice, as free and as unpublished. The
+// refusal says publish_first where no publication helps (error.hpp: "slots will be available after the next
+// publication"), and its numbers do not add up.
 TEST_CASE("publish first is said only when publishing makes enough slots available") {
   registry_rig r(sparse_only(4, 0));
   r.open(R3, "Cz");

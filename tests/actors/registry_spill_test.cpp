@@ -44,8 +44,8 @@ TEST_CASE("held pages are spilled for a call that is refused until the copies ar
   REQUIRE(r.counters().pages_spilled == 2);
 }
 
-// PRODUCT BUG (actors/page_registry_slots.cpp, spill_held): spills under way are not counted, so each call that asks
-// again sends further held pages to the host, until all have gone.
+// Was wrong once: spills under way are not counted, so each call that asks again sends further held pages to the host,
+// until all have gone.
 TEST_CASE("a call that asks again while pages are being spilled for it spills no more") {
   // A10: preempting a fenced victim frees nothing now, and the retry loop took the next one.
   under_pressure r;
@@ -56,8 +56,8 @@ TEST_CASE("a call that asks again while pages are being spilled for it spills no
   REQUIRE(r.copies_of(move_kind::spill) == 1);
 }
 
-// PRODUCT BUG (actors/page_registry_transition.cpp, advance_claim): held pages are spilled, and the refusal says
-// copies_in_flight, for a call that needs more slots than the pool has (4.7).
+// Was wrong once: held pages are spilled, and the refusal says copies_in_flight, for a call that needs more slots than
+// the pool has (4.7).
 TEST_CASE("for a call that can never fit nothing is spilled") {
   under_pressure r;
   auto refused = r.grow(R2, 5);

@@ -108,10 +108,9 @@ TEST_CASE("a group that is short is named, and no group has given anything") {
   REQUIRE_FALSE(r.grow(R1, 3).refused);
 }
 
-// PRODUCT BUG (actors/page_registry_copies.cpp load_done, page_registry_transition.cpp cut_table): the table is cut at
-// the lost block without asking whether a match that ends there holds. The window group has given up, or never had, the
-// blocks that its window covers there; the request goes on computing over entries that name no page. 4.5: a match of n
-// blocks holds when each window group has those that its window covers at n.
+// Was wrong once: the table is cut at the lost block without asking whether a match that ends there holds. The window
+// group has given up, or never had, the blocks that its window covers there; the request goes on computing over entries
+// that name no page. 4.5: a match of n blocks holds when each window group has those that its window covers at n.
 TEST_CASE("after a failed load the match ends where it holds in every group") {
   configuration config = sparse_and_dense(8, 8, 4);
   config.copy_retries = 0;

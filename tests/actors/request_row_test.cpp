@@ -207,8 +207,8 @@ TEST_CASE("the end of a batch that it is no member of does not matter") {
   REQUIRE(r.sent.empty());
 }
 
-// PRODUCT BUG (actors/request_cache.cpp, handle of row_gone): the batch closes while leave_row is on its way to it. Its
-// publisher has ended, row_left never comes, and neither close nor leave is ever answered (invariant 13).
+// Was wrong once: the batch closes while leave_row is on its way to it. Its publisher has ended, row_left never comes,
+// and neither close nor leave is ever answered (invariant 13).
 TEST_CASE("a close that meets the end of its batch goes on") {
   request_rig r;
   r.run();
@@ -219,7 +219,7 @@ TEST_CASE("a close that meets the end of its batch goes on") {
 }
 
 TEST_CASE("a leave that meets the end of its batch is answered") {
-  // PRODUCT BUG: the same.
+  // Was wrong once, too.
   request_rig r;
   r.run();
   r.join();
@@ -228,9 +228,8 @@ TEST_CASE("a leave that meets the end of its batch is answered") {
   REQUIRE(r.count<call_done>() == 1);
 }
 
-// PRODUCT BUG (actors/request_cache.cpp row_gone, batch_publisher.cpp close_batch): a number on its way to a batch that
-// closes is acknowledged by nobody until the request's next number or its end, so a slot goes on retiring (rule 4: each
-// number is acknowledged; rule 8: who waits is served).
+// Was wrong once: a number on its way to a batch that closes is acknowledged by nobody until the request's next number
+// or its end, so a slot goes on retiring (rule 4: each number is acknowledged; rule 8: who waits is served).
 TEST_CASE("a number on its way to a batch that closes is acknowledged all the same") {
   request_rig r;
   r.run();

@@ -94,8 +94,8 @@ TEST_CASE("of slots behind fences those whose fences have passed come first") {
   }
 }
 
-// PRODUCT BUG (actors/slot_ledger.cpp, note_passed): only the front of the queue is looked at. Behind a slot that waits
-// for a slow stream, slots whose fences have passed are not handed out first (design section 6, last rule).
+// Was wrong once: only the front of the queue is looked at. Behind a slot that waits for a slow stream, slots whose
+// fences have passed are not handed out first (design section 6, last rule).
 TEST_CASE("a slot whose fence has passed comes before one that was freed earlier and whose fence has not") {
   slot_ledger ledger = all_taken(2);
   ledger.add_fences(gpu(0), fence{one, 5});

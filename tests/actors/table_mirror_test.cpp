@@ -108,9 +108,9 @@ TEST_CASE("an entry that changes twice is uploaded once, as it is last") {
   REQUIRE(r.tiers(0) == list{255, 1, 255, 255});
 }
 
-// PRODUCT BUG (actors/table_mirror.cpp, set): an entry that is back at what the device was told stays in the list, so a
-// row that is cleared and set again (whole row_changed: suspend and resume between two publications) is uploaded as a
-// whole and gets a version. Design section 5: cost follows what changed, nothing changed: no device work.
+// Was wrong once: an entry that is back at what the device was told stays in the list, so a row that is cleared and set
+// again (whole row_changed: suspend and resume between two publications) is uploaded as a whole and gets a version.
+// Design section 5: cost follows what changed, nothing changed: no device work.
 TEST_CASE("an entry that is back at what the device was told is not uploaded") {
   mirror_rig r;
   r.mirror.set_page(r0, g0, 1, tier::gpu, 3);

@@ -113,8 +113,8 @@ TEST_CASE("a field of the wrong type is refused with the name of the message") {
   });
 }
 
-// PRODUCT BUG (messages/json_value.hpp, reading): json.hpp promises an error "with what is missing or wrong"; the field
-// that is wrong is not named, only its JSON type.
+// Was wrong once (messages/json_value.hpp, reading): json.hpp promises an error "with what is missing or wrong"; the
+// field that is wrong is not named, only its JSON type.
 TEST_CASE("a field of the wrong type is refused with the name of the field") {
   json body = body_of(any_message{filled<row_acknowledged>()});
   body["seq"] = "many";
@@ -127,15 +127,16 @@ TEST_CASE("a word that no enumeration has is refused with the word") {
   REQUIRE_THAT(error_of("owner_transition", body), ContainsSubstring("retire"));
 }
 
-// PRODUCT BUG (messages/json_value.hpp, read of enumerations): "?" is what unnamed values print as, and is read as one.
+// Was wrong once (messages/json_value.hpp, read of enumerations): "?" is what unnamed values print as, and is read as
+// one.
 TEST_CASE("the word for an unnamed value of an enumeration is no word") {
   json body = body_of(any_message{filled<owner_transition>()});
   body["kind"] = "?";
   REQUIRE_THAT(error_of("owner_transition", body), StartsWith("owner_transition: "));
 }
 
-// PRODUCT BUG (messages/json_value.hpp, read of numbers): from.get<Rep>() cuts a number to its width; group 256 is read
-// as group 0, and a replayed trace does something else than what it says.
+// Was wrong once (messages/json_value.hpp, read of numbers): from.get<Rep>() cuts a number to its width; group 256 is
+// read as group 0, and a replayed trace does something else than what it says.
 TEST_CASE("a number that its field cannot hold is refused") {
   using wrong = std::pair<const char*, json>;
   for (const auto& [field, value] : {wrong{"group", 256}, wrong{"ordinal", -1}, wrong{"call", 1.5}}) {
