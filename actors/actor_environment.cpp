@@ -76,22 +76,18 @@ void actor_environment::post(const address& from, std::uint64_t cause, outgoing 
     return;
   }
   current_route() = {from, message.to};
-  message.body.visit([&]<class Message>(Message& body) {
-    auto send_to = [&](const auto& handle) {
-      if (handle)
-        caf_bridge::send(handle, envelope<Message>{from, cause, std::move(body)});
-    };
-    if constexpr (Message::info.to == actor_kind::page_registry)
-      send_to(registry);
-    else if constexpr (Message::info.to == actor_kind::storage)
-      send_to(storage);
-    else if constexpr (Message::info.to == actor_kind::completions)
-      send_to(completions);
-    else if constexpr (Message::info.to == actor_kind::request_cache)
-      send_to(find(request_id{message.to.number}));
-    else if constexpr (Message::info.to == actor_kind::batch_publisher)
-      send_to(find(batch_id{static_cast<std::uint32_t>(message.to.number)}));
-  });
+  auto send_to = [&](const auto& handle) {
+    if (handle)
+      enqueue(handle, from, cause, message.body);
+  };
+  switch (message.to.kind) {
+  case actor_kind::page_registry: return send_to(registry);
+  case actor_kind::storage: return send_to(storage);
+  case actor_kind::completions: return send_to(completions);
+  case actor_kind::request_cache: return send_to(find(request_id{message.to.number}));
+  case actor_kind::batch_publisher: return send_to(find(batch_id{static_cast<std::uint32_t>(message.to.number)}));
+  case actor_kind::engine: break; // above
+  }
 }
 
 void actor_environment::post_all(const address& from, std::uint64_t cause, outbox& out) {

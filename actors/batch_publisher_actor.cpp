@@ -13,4 +13,9 @@ actor_environment::publisher_handle spawn_batch_publisher(caf::actor_system& sys
                                                                               std::ref(target), std::ref(tables));
 }
 
+void actor_environment::enqueue(const publisher_handle& to, const address& from, std::uint64_t cause,
+                                any_message& body) {
+  caf_bridge::enqueue(to, from, cause, body);
+}
+
 } // namespace kvferry

@@ -24,6 +24,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include "kvferry/configuration.hpp"
+#include "kvferry/contract.hpp"
 #include "messages/any_message.hpp"
 #include "messages/envelope_text.hpp"
 
@@ -64,12 +65,20 @@ struct handle_of<message_list<Messages...>> {
 template <class List>
 using handle = typename handle_of<List>::type;
 
-/// The message is of the handle's list: checked here, in a way that costs the compiler little.
-template <class... Messages, class Message>
-void send(const caf::typed_actor<caf::reacts_to<envelope<Messages>>...>& to, envelope<Message> message) {
-  static_assert((std::is_same_v<Message, Messages> || ...), "the receiver does not take this message");
-  caf::actor_cast<caf::abstract_actor*>(to)->enqueue(
-      caf::make_mailbox_element(nullptr, caf::make_message_id(), {}, std::move(message)), nullptr);
+/// Puts a message of the handle's list into the mailbox, as what it is; `body` is left empty.
+template <class... Messages>
+void enqueue(const caf::typed_actor<caf::reacts_to<envelope<Messages>>...>& to, const address& from,
+             std::uint64_t cause, any_message& body) {
+  auto put = [&]<class Message>(Message* message) {
+    if (message != nullptr)
+      caf::actor_cast<caf::abstract_actor*>(to)->enqueue(
+          caf::make_mailbox_element(nullptr, caf::make_message_id(), {},
+                                    envelope<Message>{from, cause, std::move(*message)}),
+          nullptr);
+    return message != nullptr;
+  };
+  const bool taken = (put(body.get_if<Messages>()) || ...);
+  KVFERRY_REQUIRE(taken, "{} does not take message {} of the list", to_string(from), body.index());
 }
 
 /// Ends an actor from outside, as a crash would.

@@ -10,4 +10,9 @@ actor_environment::completions_handle spawn_completions(caf::actor_system& syste
                                                                       address{actor_kind::completions, 0});
 }
 
+void actor_environment::enqueue(const completions_handle& to, const address& from, std::uint64_t cause,
+                                any_message& body) {
+  caf_bridge::enqueue(to, from, cause, body);
+}
+
 } // namespace kvferry

@@ -42,4 +42,9 @@ actor_environment::registry_handle spawn_page_registry(caf::actor_system& system
   return system.spawn<page_registry_actor>(std::ref(environment), config);
 }
 
+void actor_environment::enqueue(const registry_handle& to, const address& from, std::uint64_t cause,
+                                any_message& body) {
+  caf_bridge::enqueue(to, from, cause, body);
+}
+
 } // namespace kvferry

@@ -11,4 +11,8 @@ actor_environment::request_handle spawn_request_cache(caf::actor_system& system,
                                                                           std::cref(config), id);
 }
 
+void actor_environment::enqueue(const request_handle& to, const address& from, std::uint64_t cause, any_message& body) {
+  caf_bridge::enqueue(to, from, cause, body);
+}
+
 } // namespace kvferry

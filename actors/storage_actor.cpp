@@ -11,4 +11,8 @@ actor_environment::storage_handle spawn_storage(caf::actor_system& system, actor
                                                               std::ref(target));
 }
 
+void actor_environment::enqueue(const storage_handle& to, const address& from, std::uint64_t cause, any_message& body) {
+  caf_bridge::enqueue(to, from, cause, body);
+}
+
 } // namespace kvferry

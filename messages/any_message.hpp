@@ -83,16 +83,17 @@ public:
     return const_cast<any_message*>(this)->get_if<Message>();
   }
 
+  /// Position in all_messages.
   std::size_t index() const { return index_; }
 
-  /// Calls `function` with the message as what it is. For the few files that treat all kinds alike.
-  template <class Function>
-  void visit(Function&& function) {
-    visit_in(function, all_messages{});
-  }
-  template <class Function>
+  /// The struct of that kind.
+  void* body() { return body_.get(); }
+  const void* body() const { return body_.get(); }
+
+  /// Calls `function` with the message as what it is, one of `List`.
+  template <class List = all_messages, class Function>
   void visit(Function&& function) const {
-    const_cast<any_message*>(this)->visit([&](const auto& body) { function(body); });
+    visit_in(function, List{});
   }
 
 private:
@@ -102,10 +103,8 @@ private:
   }
 
   template <class Function, class... Messages>
-  void visit_in(Function& function, message_list<Messages...>) {
-    using call = void (*)(Function&, void*);
-    static constexpr call calls[] = {[](Function& f, void* body) { f(*static_cast<Messages*>(body)); }...};
-    calls[index_](function, body_.get());
+  void visit_in(Function& function, message_list<Messages...>) const {
+    ((index_ == message_index<Messages> && (function(*static_cast<const Messages*>(body())), true)) || ...);
   }
 
   std::size_t index_;

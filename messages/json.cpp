@@ -1,5 +1,8 @@
 #include "messages/json.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "messages/envelope_text.hpp"
@@ -7,17 +10,32 @@
 
 namespace kvferry {
 
+namespace {
+
+/// All that is known of one kind of message; at its index.
+struct message_kind {
+  std::string_view name;
+  const json_value::codec& body;
+  any_message (*blank)();
+};
+
+std::span<const message_kind> message_kinds() {
+  static const auto kinds = []<class... Messages>(message_list<Messages...>) {
+    return std::array{
+        message_kind{Messages::info.name, json_value::codec_of<Messages>(), [] { return any_message{Messages{}}; }}...};
+  }(all_messages{});
+  return kinds;
+}
+
+} // namespace
+
 std::string to_string(const address& who) {
   if (who.kind == actor_kind::request_cache || who.kind == actor_kind::batch_publisher)
     return fmt::format("{}/{}", to_string(who.kind), who.number);
   return std::string{to_string(who.kind)};
 }
 
-std::string_view name_of(const any_message& message) {
-  std::string_view name;
-  message.visit([&](const auto& body) { name = body.info.name; });
-  return name;
-}
+std::string_view name_of(const any_message& message) { return message_kinds()[message.index()].name; }
 
 call_id call_of(const any_message& message) {
   call_id call;
@@ -28,53 +46,32 @@ call_id call_of(const any_message& message) {
   return call;
 }
 
-json body_json(const any_message& message) {
-  json out;
-  message.visit([&](const auto& body) { out = json_value::write(body); });
-  return out;
-}
-
-namespace {
-
-/// Calls `function` with the body as the message of that kind.
-template <class Function, class... Messages>
-void with_kind(std::size_t index, message_list<Messages...>, Function function) {
-  ((message_index<Messages> == index ? function(static_cast<Messages*>(nullptr)) : void()), ...);
-}
-
-} // namespace
+json body_json(const any_message& message) { return message_kinds()[message.index()].body.write(message.body()); }
 
 expected<any_message> parse_message(std::string_view name, const json& body) {
-  expected<any_message> parsed = fail(error_code::invalid_argument, fmt::format("no message is called \"{}\"", name));
-  auto parse = [&]<class Message>(Message*) {
-    if (Message::info.name != name)
-      return;
-    try {
-      Message message;
-      json_value::read(body, message);
-      parsed = any_message{std::move(message)};
-    } catch (const std::exception& wrong) {
-      parsed = fail(error_code::invalid_argument, fmt::format("{}: {}", name, wrong.what()));
-    }
-  };
-  [&]<class... Messages>(message_list<Messages...>) { (parse(static_cast<Messages*>(nullptr)), ...); }(all_messages{});
-  return parsed;
+  const auto kind = std::ranges::find(message_kinds(), name, &message_kind::name);
+  if (kind == message_kinds().end())
+    return fail(error_code::invalid_argument, fmt::format("no message is called \"{}\"", name));
+  try {
+    any_message message = kind->blank();
+    kind->body.read(body, message.body());
+    return message;
+  } catch (const std::exception& wrong) {
+    return fail(error_code::invalid_argument, fmt::format("{}: {}", name, wrong.what()));
+  }
 }
 
 std::string envelope_text(const address& from, std::uint64_t cause, std::size_t index, const void* body) {
-  json text{{"from", json_value::write(from)}, {"cause", cause}};
-  with_kind(index, all_messages{},
-            [&]<class Message>(Message*) { text["body"] = json_value::write(*static_cast<const Message*>(body)); });
-  return text.dump();
+  return json{{"from", json_value::write(from)}, {"cause", cause}, {"body", message_kinds()[index].body.write(body)}}
+      .dump();
 }
 
 bool parse_envelope(const std::string& text, address& from, std::uint64_t& cause, std::size_t index, void* body) {
   try {
     const json parsed = json::parse(text);
     json_value::read(parsed.at("from"), from);
-    cause = parsed.at("cause").get<std::uint64_t>();
-    with_kind(index, all_messages{},
-              [&]<class Message>(Message*) { json_value::read(parsed.at("body"), *static_cast<Message*>(body)); });
+    json_value::read(parsed.at("cause"), cause);
+    message_kinds()[index].body.read(parsed.at("body"), body);
     return true;
   } catch (const std::exception&) {
     return false;

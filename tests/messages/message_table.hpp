@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "messages/any_message.hpp"
+#include "tests/messages/filled.hpp"
 
 namespace kvferry::test {
 
@@ -16,14 +16,13 @@ inline std::string cell(std::string_view text) {
   return out.empty() ? "–" : out;
 }
 
-template <class Message>
-std::string message_row() {
+inline std::string message_row(const message_sample& kind) {
   std::string fields;
-  std::apply([&](const auto&... f) { ((fields += (fields.empty() ? "`" : ", `") + std::string{f.name} + "`"), ...); },
-             Message::fields());
-  return "| `" + std::string{Message::info.name} + "` | " + cell(Message::info.from) + " | " +
-         std::string{to_string(Message::info.to)} + " | " + cell(Message::info.reply) + " | " +
-         cell(Message::info.if_gone) + " | " + cell(fields) + " |\n";
+  for (std::string_view name : kind.fields)
+    fields += (fields.empty() ? "`" : ", `") + std::string{name} + "`";
+  return "| `" + std::string{kind.info.name} + "` | " + cell(kind.info.from) + " | " +
+         std::string{to_string(kind.info.to)} + " | " + cell(kind.info.reply) + " | " + cell(kind.info.if_gone) +
+         " | " + cell(fields) + " |\n";
 }
 
 /// The whole page.
@@ -38,7 +37,8 @@ inline std::string message_table() {
       "\n"
       "| message | sender | receiver | reply | if the receiver is gone | fields |\n"
       "| --- | --- | --- | --- | --- | --- |\n";
-  [&]<class... Messages>(message_list<Messages...>) { ((page += message_row<Messages>()), ...); }(all_messages{});
+  for (const message_sample& kind : message_samples())
+    page += message_row(kind);
   return page;
 }
 
