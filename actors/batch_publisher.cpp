@@ -267,7 +267,7 @@ void batch_publisher::handle(const end_read& message, outbox& out) {
 }
 
 void batch_publisher::handle(const close_batch& message, outbox& out) {
-  rows_published told{id_, version_, {}, {}, message.readers};
+  rows_published told{id_, 0, {}, {}, message.readers}; // not a publication
   for (const row_state& row : rows_)
     if (!row.request.is_none()) {
       told.shown.push_back({row.request, row.seq});

@@ -27,15 +27,20 @@ struct owner {
 struct block_copy {
   move_kind kind = move_kind::offload;
   move_id move;
-  std::uint32_t target = 0; ///< slot that it writes, on the tier it goes to
-  fence submitted = {};     ///< sequence 0: it is not on a stream yet
+  std::uint32_t target = 0;       ///< slot that it writes, on the tier it goes to
+  struct block* source = nullptr; ///< of a branch: whose page it reads, pinned
+  fence submitted = {};           ///< sequence 0: it is not on a stream yet
+  bool within_gpu = false;        ///< a branch whose source is on the GPU
+  bool cancelling = false;        ///< storage was asked to forget it
 };
+
+class idle_list;
 
 /// Place in one of the lists of idle pages (idle_order.hpp).
 struct idle_link {
   struct block* previous = nullptr;
   struct block* next = nullptr;
-  bool linked = false;
+  idle_list* in = nullptr; ///< null: in none
 };
 
 /// T tokens' KV of one group: at most one page per tier, with equal bytes.
@@ -50,7 +55,8 @@ struct block {
   prefix_node* node = nullptr;       ///< place in the prefix index, while it is there
   prefix_node* returns_to = nullptr; ///< place that a demoted block takes again when its copy is done
   std::optional<block_copy> copy;
-  fence_set written; ///< behind the writers of its bytes
+  std::uint32_t pins = 0; ///< branches that read one of its pages
+  fence_set written;      ///< behind the writers of its bytes
 
   std::uint32_t failures = 0;    ///< failed copies since an owner left or the engine asked
   std::uint64_t deferred_at = 0; ///< publications counted when it was first deferred; 0: is not
@@ -64,7 +70,7 @@ struct block {
 
   bool has_gpu() const { return !gpu.is_none(); }
   bool has_host() const { return !host.is_none(); }
-  bool is_idle() const { return idle_since != 0 && !copy; }
+  bool is_idle() const { return idle_since != 0 && !copy && pins == 0; }
 };
 
 /// One entry of a request's block table.

@@ -24,7 +24,7 @@ public:
   /// Inserts by `idle_since`. Most blocks come last, or next to the one inserted before them.
   void insert(block& b) {
     idle_link& here = b.*link_;
-    KVFERRY_REQUIRE(!here.linked, "block {} is in an idle list already", b.id.value());
+    KVFERRY_REQUIRE(here.in == nullptr, "block {} is in an idle list already", b.id.value());
     block* before = back_;
     if (before != nullptr && before->idle_since > b.idle_since && latest_ != nullptr)
       before = latest_;
@@ -32,7 +32,7 @@ public:
       before = (before->*link_).previous;
     while (before != nullptr && (before->*link_).next != nullptr && (before->*link_).next->idle_since <= b.idle_since)
       before = (before->*link_).next;
-    here = {before, before == nullptr ? front_ : (before->*link_).next, true};
+    here = {before, before == nullptr ? front_ : (before->*link_).next, this};
     (before == nullptr ? front_ : (before->*link_).next) = &b;
     (here.next == nullptr ? back_ : (here.next->*link_).previous) = &b;
     latest_ = &b;
@@ -41,7 +41,7 @@ public:
 
   void remove(block& b) {
     idle_link& here = b.*link_;
-    KVFERRY_REQUIRE(here.linked, "block {} is not in the idle list", b.id.value());
+    KVFERRY_REQUIRE(here.in == this, "block {} is not in the idle list", b.id.value());
     if (latest_ == &b)
       latest_ = here.previous != nullptr ? here.previous : here.next;
     (here.previous == nullptr ? front_ : (here.previous->*link_).next) = here.next;
@@ -58,19 +58,24 @@ private:
   std::uint32_t size_ = 0;
 };
 
-/// The idle pages of one group that can be taken: not in a copy, and named by no published row.
+/// The idle pages of one group that are in no copy.
 struct idle_pages {
   idle_list gpu_clean{&block::on_gpu_list}; ///< the host page is there too: taken first
   idle_list gpu_only{&block::on_gpu_list};  ///< demoted or dropped
+  idle_list gpu_named{&block::on_gpu_list}; ///< a published row may still name the page: cannot be taken
   idle_list host{&block::on_host_list};
+  idle_list host_named{&block::on_host_list};
 
-  idle_list& gpu_list_of(const block& b) { return b.has_host() ? gpu_clean : gpu_only; }
+  std::uint32_t gpu_available() const { return gpu_clean.size() + gpu_only.size(); }
+
+  bool gives_gpu(const block& b) const { return b.on_gpu_list.in == &gpu_clean || b.on_gpu_list.in == &gpu_only; }
+  bool gives_host(const block& b) const { return b.on_host_list.in == &host; }
 
   void remove(block& b) {
-    if (b.on_gpu_list.linked)
-      gpu_list_of(b).remove(b);
-    if (b.on_host_list.linked)
-      host.remove(b);
+    if (b.on_gpu_list.in != nullptr)
+      b.on_gpu_list.in->remove(b);
+    if (b.on_host_list.in != nullptr)
+      b.on_host_list.in->remove(b);
   }
 };
 

@@ -50,6 +50,8 @@ void page_registry::finish(outbox& out) {
   } else if (!reply_waits_for_.empty()) { // for a copy that was decided earlier
     out.send(submit_copies{});
   }
+  if (!cancels_.empty())
+    out.send(cancel_copies{std::exchange(cancels_, {})});
   if (!std::holds_alternative<std::monostate>(reply_)) {
     if (reply_waits_for_.empty())
       send_reply(out, caller_->id, std::move(reply_));
@@ -185,14 +187,12 @@ void page_registry::handle(const request_down& message, outbox& out) {
   change_claim(*c, [](claim& dead) { dead.active = false; });
   c->ghost = true;
   out.send(request_lost{message.request});
-  if (c->batch.is_none()) {
-    release(*c, std::nullopt, {});
-    acknowledge(message.request, slot_ledger::until_gone, {}); // nothing ever showed its numbers
-  } else if (gone_.contains(message.request)) {
+  if (gone_.contains(message.request)) {
     release(*c, std::nullopt, history_report{c->history_tokens, {}, gone_[message.request]});
   } else {
-    out.send(c->batch, drop_row{message.request});
-    settle_table(*c); // it blocks nobody
+    if (!c->batch.is_none())
+      out.send(c->batch, drop_row{message.request});
+    settle_table(*c); // it blocks nobody; its pages stay until it is known what still runs it
   }
   finish(out);
 }

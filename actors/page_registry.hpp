@@ -47,6 +47,7 @@ public:
   void handle(const fence_passed& message, outbox& out);
   void handle(const flush_copies& message, outbox& out);
   void handle(const request_down& message, outbox& out);
+  void handle(const bury_request& message, outbox& out);
   void handle(const query_blockers& message, outbox& out);
   void handle(const query_counters& message, outbox& out);
   void handle(const query_quiet& message, outbox& out);
@@ -107,14 +108,16 @@ private:
   /// Idle pages that the call itself matched and that therefore cannot be taken (rule 1).
   struct kept_pages {
     std::uint32_t gpu = 0;
-    std::uint32_t host = 0;
   };
 
   std::optional<refusal> plan_gpu(const std::vector<std::uint32_t>& needed, slot_use use, batch_id batch,
                                   const std::vector<kept_pages>& kept) const;
   gpu_slot take_gpu(group_id group, slot_use use, batch_id batch, grant& granted);
   host_slot take_host(group_id group);
+  shortage count_shortage(group_id group, tier on, std::uint32_t needed, std::uint32_t available) const;
+  void name_batches(shortage& numbers) const;
   refusal gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const;
+  refusal host_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const;
   void refuse_gpu(const claim& caller, call_id call, refusal why);
   bool spill_held(const claim& caller, group_id group, std::uint32_t count);
   void give_up_gpu(block& b);
@@ -136,7 +139,10 @@ private:
   void settle(block& b);
   void make_idle(block& b);
   void leave_idle(block& b);
-  void start_copy(block& b, move_kind kind, std::uint32_t target);
+  void start_copy(block& b, move_kind kind, std::uint32_t target, block* source = nullptr);
+  void cancel_copy(block& b);
+  void unpin(block& b);
+  void defer(block& b);
   void serve_waiting();
   void settle_table(claim& c);
 
@@ -144,18 +150,29 @@ private:
   template <class Change>
   void change_claim(claim& c, Change change);
 
-  // -- calls (page_registry_open.cpp, page_registry_transition.cpp)
+  // -- calls (page_registry_open.cpp, page_registry_transition.cpp, page_registry_commit.cpp,
+  // page_registry_release.cpp)
   // --------------------------------------------------------
+
+  using wanted_blocks = std::vector<std::pair<block*, block_ordinal>>;
 
   struct matched_prefix {
     std::uint32_t blocks = 0;
-    std::vector<prefix_node*> nodes;
+    std::uint32_t whole_blocks = 0;  ///< the same without the branch
+    std::vector<prefix_node*> nodes; ///< of at least `blocks` blocks
+    prefix_node* branch = nullptr;   ///< behind them: shares further tokens; null: none does
+    std::uint32_t branch_tokens = 0;
   };
 
+  bool can_match(const block* b) const;
   matched_prefix longest_match(const match_prefix& message);
-  std::uint32_t count_loads(const std::vector<block*>& wanted, std::vector<std::uint32_t>& needed,
-                            std::vector<kept_pages>& kept) const;
-  void load_and_bind(claim& c, const std::vector<std::pair<block*, block_ordinal>>& wanted, grant& granted);
+  void find_branch(matched_prefix& match, std::uint32_t depth, const prefix_node& end, const match_prefix& message);
+  wanted_blocks blocks_of(const matched_prefix& match) const;
+  std::optional<refusal> plan_match(const matched_prefix& match, const wanted_blocks& wanted) const;
+  void branch_off(claim& c, const matched_prefix& match);
+  void count_loads(const wanted_blocks& wanted, std::vector<std::uint32_t>& needed,
+                   std::vector<kept_pages>& kept) const;
+  void load_and_bind(claim& c, const wanted_blocks& wanted, grant& granted);
 
   void apply_history(claim& c, const history_report& report);
   void release_stale(claim& c);
@@ -165,10 +182,13 @@ private:
   void share(claim& c, group_id group, block_ordinal ordinal, prefix_node& node, grant& granted);
   prefix_node& committed_node(const claim& c, block_ordinal ordinal) const;
   void enter_decode(claim& c, const owner_transition& message);
+  void shrink(claim& c, const owner_transition& message);
+  void drop(claim& c, const owner_transition& message);
   void suspend(claim& c, const owner_transition& message);
   void resume(claim& c, const owner_transition& message);
   void release(claim& c, std::optional<row_seq> seq, const history_report& report);
-  void cut_table(claim& c, block_ordinal from);
+  void fence_bound_pages(claim& c, block_ordinal from, const fence_set& running);
+  void cut_table(claim& c, block_ordinal from, const fence_set& running = {});
 
   // -- copies (page_registry_copies.cpp)
   // ------------------------------------------------------------------------------------
@@ -228,6 +248,7 @@ private:
   claim* caller_ = nullptr;
   reply reply_;
   std::vector<page_move> copies_;
+  std::vector<move_id> cancels_;
   fence_set before_to_host_;
   fence_set before_to_gpu_;
   std::vector<move_id> reply_waits_for_;

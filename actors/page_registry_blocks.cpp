@@ -22,8 +22,8 @@ block& page_registry::new_block(group_id group) {
 
 /// The block ends: its pages' slots are free, or retire.
 void page_registry::forget(block& b) {
-  KVFERRY_REQUIRE(b.owners.empty() && !b.copy, "block {} ends with {} owners, copy {}", b.id.value(), b.owners.size(),
-                  b.copy.has_value());
+  KVFERRY_REQUIRE(b.owners.empty() && !b.copy && b.pins == 0, "block {} ends with {} owners, {} pins, copy {}",
+                  b.id.value(), b.owners.size(), b.pins, b.copy.has_value());
   if (b.is_idle())
     leave_idle(b);
   waiting_[b.group.value()].remove(b);
@@ -123,15 +123,19 @@ void page_registry::settle(block& b) {
   touched_.push_back(&b);
   if (b.wait_ticket != 0 && !may_copy(b))
     waiting_[b.group.value()].remove(b);
-  if (b.copy) { // rule 6: decided when it is done; its place among idle blocks is that of its last owner's leaving
-    if (b.owners.empty() && b.idle_since == 0)
-      b.idle_since = ++last_idle_;
+  if (b.owners.empty() && b.idle_since == 0)
+    b.idle_since = ++last_idle_; // its place among idle blocks is that of its last owner's leaving
+  if (b.copy) {                  // rule 6: decided when it is done
+    if (b.owners.empty() || (b.copy->kind == move_kind::load && b.gpu_bound == 0))
+      cancel_copy(b);
     return;
   }
   if (b.owners.empty()) {
+    if (b.pins > 0)
+      return; // decided when nothing reads it any more
     if (b.node == nullptr)
       forget(b);
-    else if (!b.on_gpu_list.linked && !b.on_host_list.linked)
+    else if (b.on_gpu_list.in == nullptr && b.on_host_list.in == nullptr)
       make_idle(b);
     return;
   }
@@ -144,7 +148,7 @@ void page_registry::settle(block& b) {
           rebind(b, o, tier::host);
           ++counters_.pages_rebound_without_copy;
         }
-    if (b.has_gpu() && b.gpu_bound == 0)
+    if (b.has_gpu() && b.gpu_bound == 0 && b.pins == 0)
       give_up_gpu(b); // 4.3: released when its last bound owner leaves, without a copy
     return;
   }
@@ -157,13 +161,20 @@ void page_registry::settle(block& b) {
     b.deferred_at = 0;
     b.bound_reached = false;
   } else if (b.deferred_at == 0 && b.blockers > 0) {
-    ++counters_.pages_deferred;
-    deferrals_.add(b, publications_);
+    defer(b);
     if (config_.defer_steps_max == 0u) {
       b.bound_reached = true;
       settle(b);
     }
   }
+}
+
+/// It stays on the GPU for now. Its bound is counted from here, however its blockers change (4.2).
+void page_registry::defer(block& b) {
+  ++counters_.pages_deferred;
+  b.deferred_at = publications_ + 1;
+  if (config_.defer_steps_max)
+    deferrals_.add(b);
 }
 
 void page_registry::settle_table(claim& c) {
@@ -173,15 +184,17 @@ void page_registry::settle_table(claim& c) {
         settle(*b);
 }
 
-/// Listed where its pages can be taken; a page that a published row still names follows when it is acknowledged.
+/// Listed where its pages can be taken, or wait to be unnamed.
 void page_registry::make_idle(block& b) {
   if (b.idle_since == 0)
     b.idle_since = ++last_idle_;
   idle_pages& idle = idle_[b.group.value()];
-  if (b.has_gpu() && !ledger_.is_named(key_of(b.group, b.gpu)))
-    idle.gpu_list_of(b).insert(b);
-  if (b.has_host() && !ledger_.is_named(key_of(b.group, b.host)))
-    idle.host.insert(b);
+  if (b.has_gpu()) {
+    idle_list& list = b.has_host() ? idle.gpu_clean : idle.gpu_only;
+    (ledger_.is_named(key_of(b.group, b.gpu)) ? idle.gpu_named : list).insert(b);
+  }
+  if (b.has_host())
+    (ledger_.is_named(key_of(b.group, b.host)) ? idle.host_named : idle.host).insert(b);
 }
 
 /// Out of the lists. Keeps `idle_since`, so that an idle block that loses one page keeps its place; a block that gets
@@ -192,16 +205,25 @@ void page_registry::leave_idle(block& b) {
     b.idle_since = 0;
 }
 
-void page_registry::start_copy(block& b, move_kind kind, std::uint32_t target) {
+/// `source` is of a branch: the block whose page it reads, on the GPU if it is there, and which is pinned.
+void page_registry::start_copy(block& b, move_kind kind, std::uint32_t target, block* source) {
   KVFERRY_REQUIRE(!b.copy, "block {} has a copy under way", b.id.value());
-  b.copy = block_copy{kind, move_id{++last_move_}, target}; // rule 6: never recurs
+  b.copy = block_copy{kind, move_id{++last_move_}, target, source}; // rule 6: never recurs
   moves_.emplace(b.copy->move, &b);
   touched_.push_back(&b);
-  page_move move{b.copy->move, kind, b.id, b.group, b.gpu, b.host};
-  if (kind == move_kind::load) {
+  page_move move{b.copy->move, kind, b.id, b.group, b.gpu, b.host, gpu_slot::none()};
+  if (kind == move_kind::load || kind == move_kind::branch) {
     move.gpu = gpu_slot{target};
     if (!planted(fault::load_wait_dropped))
       before_to_gpu_.add(ledger_.fences(key_of(b.group, move.gpu)));
+    if (source != nullptr) {
+      before_to_gpu_.add(source->written);
+      b.copy->within_gpu = source->has_gpu() && !source->loading;
+      if (b.copy->within_gpu)
+        move.from = source->gpu;
+      else
+        move.host = source->host;
+    }
   } else {
     move.host = host_slot{target};
     if (!planted(fault::copy_wait_dropped))
@@ -209,6 +231,21 @@ void page_registry::start_copy(block& b, move_kind kind, std::uint32_t target) {
     before_to_host_.add(ledger_.fences(key_of(b.group, move.host)));
   }
   copies_.push_back(move);
+}
+
+/// Design section 6: what is not on a stream yet is not copied for nobody.
+void page_registry::cancel_copy(block& b) {
+  if (b.copy->submitted.sequence != 0 || b.copy->cancelling || b.copy->kind == move_kind::demote)
+    return;
+  b.copy->cancelling = true;
+  cancels_.push_back(b.copy->move);
+}
+
+/// A branch that read one of the block's pages has ended.
+void page_registry::unpin(block& b) {
+  KVFERRY_REQUIRE(b.pins > 0, "block {} is unpinned twice", b.id.value());
+  --b.pins;
+  settle(b);
 }
 
 /// Rule 8: whatever made a slot available, who waits for one is served in the same handling.
@@ -231,10 +268,8 @@ void page_registry::serve_waiting() {
     }
   }
   for (block* b : std::exchange(new_waiters_, {}))
-    if (b->wait_ticket != 0 && b->deferred_at == 0) { // it wanted to move and could not
-      ++counters_.pages_deferred;
-      deferrals_.add(*b, publications_);
-    }
+    if (b->wait_ticket != 0 && b->deferred_at == 0) // it wanted to move and could not
+      defer(*b);
 }
 
 } // namespace kvferry

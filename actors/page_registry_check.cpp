@@ -36,7 +36,7 @@ void check_block(const block& b, bool sparse, NeedsGpu needs_gpu, EntryOf entry_
   KVFERRY_REQUIRE(gpu_bound == b.gpu_bound && blockers == b.blockers,
                   "3: block {} counts {} GPU owners and {} blockers, there are {} and {}", b.id.value(), b.gpu_bound,
                   b.blockers, gpu_bound, blockers);
-  KVFERRY_REQUIRE(!b.owners.empty() || b.copy || (b.node != nullptr && b.is_idle()),
+  KVFERRY_REQUIRE(!b.owners.empty() || b.copy || b.pins > 0 || (b.node != nullptr && b.is_idle()),
                   "14: block {} has no owner and is not idle", b.id.value());
   KVFERRY_REQUIRE(!b.is_idle() || b.owners.empty(), "block {} is idle and has {} owners", b.id.value(),
                   b.owners.size());
@@ -75,7 +75,7 @@ void page_registry::check_all() const {
       use(key_of(b.group, b.gpu), b);
     if (b.has_host())
       use(key_of(b.group, b.host), b);
-    if (b.copy && b.copy->kind != move_kind::load)
+    if (b.copy && b.copy->kind != move_kind::load && b.copy->kind != move_kind::branch)
       use(key_of(b.group, host_slot{b.copy->target}), b);
   }
   for (std::size_t g = 0; g < groups(); ++g)

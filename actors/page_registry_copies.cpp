@@ -51,15 +51,17 @@ void page_registry::handle(const copies_done& message, outbox& out) {
     moves_.erase(found);
     const block_copy copy = *std::exchange(b.copy, std::nullopt);
     touched_.push_back(&b);
-    if (!result.ok) {
+    if (result.outcome == move_outcome::failed) {
       ++b.failures;
       ++counters_.copies_failed;
     }
+    const bool ok = result.outcome == move_outcome::completed;
     switch (copy.kind) {
     case move_kind::offload:
-    case move_kind::spill: offload_done(b, copy, result.ok); break;
-    case move_kind::demote: demote_done(b, copy, result.ok); break;
-    case move_kind::load: load_done(b, copy, result.ok); break;
+    case move_kind::spill: offload_done(b, copy, ok); break;
+    case move_kind::demote: demote_done(b, copy, ok); break;
+    case move_kind::load:
+    case move_kind::branch: load_done(b, copy, ok); break;
     }
   }
   finish(out);
@@ -115,9 +117,11 @@ void page_registry::demote_done(block& b, const block_copy& copy, bool ok) {
 
 void page_registry::load_done(block& b, const block_copy& copy, bool ok) {
   if (!ok && b.failures <= config_.copy_retries && b.gpu_bound > 0) {
-    start_copy(b, move_kind::load, copy.target);
+    start_copy(b, copy.kind, copy.target, copy.source);
     return;
   }
+  if (copy.source != nullptr)
+    unpin(*copy.source);
   std::vector<owner> waiting;
   for (const owner& o : b.owners)
     if (entry_of(b, o).bound == tier::gpu) {
@@ -142,8 +146,8 @@ void page_registry::load_done(block& b, const block_copy& copy, bool ok) {
     settle(b);
     return;
   }
-  ++counters_.pages_loaded;
-  counters_.bytes_to_gpu += page_bytes(config_.groups[b.group.value()]);
+  ++(copy.kind == move_kind::branch ? counters_.pages_branched : counters_.pages_loaded);
+  counters_.bytes_to_gpu += copy.within_gpu ? 0 : page_bytes(config_.groups[b.group.value()]);
   b.failures = 0;
   const bool written_again = std::any_of(b.owners.begin(), b.owners.end(), [&](const owner& o) {
     return needs_gpu(b, o) && o.ordinal >= o.request->complete;

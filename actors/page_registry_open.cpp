@@ -1,8 +1,7 @@
 // Opening: the longest prefix that is there, bound on the GPU, loaded where it is on the host only (4.4, 4.5).
 #include <algorithm>
 #include <span>
-
-#include <fmt/format.h>
+#include <tuple>
 
 #include "actors/page_registry.hpp"
 #include "actors/planted_fault.hpp"
@@ -10,37 +9,83 @@
 
 namespace kvferry {
 
-/// A match of n blocks holds when every sparse and full dense group has all blocks below n, and each window group those
-/// that its window covers at n; the longest such n wins.
+bool page_registry::can_match(const block* b) const {
+  return b != nullptr && (b->has_gpu() || config_.on_host_hit == host_hit_policy::load);
+}
+
+/// A match holds when every sparse and full dense group has all blocks before its end, and each window group those that
+/// its window covers there; the longest that holds wins. It may leave a block half way, or end in it.
 page_registry::matched_prefix page_registry::longest_match(const match_prefix& message) {
   const std::uint32_t t = config_.tokens_per_block;
-  const std::uint32_t at_most =
-      message.prompt_tokens == 0 ? 0 : (message.prompt_tokens - 1) / t; // the last token is always computed
-  matched_prefix best;
-  std::vector<prefix_node*> path;
+  matched_prefix match;
+  std::vector<prefix_node*>& path = match.nodes;
   std::vector<std::uint32_t> run_from(groups(), 0); // [group] blocks from here to the end of the path are all there
-  prefix_node* node = &index_.root(message.adapter, message.salt);
-  for (std::uint32_t depth = 0; depth < at_most && depth < message.keys.hashes.size(); ++depth) {
-    auto tokens = std::span{message.keys.tokens}.subspan(std::size_t{depth} * t, t);
-    node = index_.find(*node, message.keys.hashes[depth], tokens);
+  auto holds_at = [&](std::uint32_t tokens) {
+    for (std::size_t g = 0; g < groups(); ++g)
+      if (run_from[g] > first_in_window(group_at(g), tokens))
+        return false;
+    return true;
+  };
+  prefix_node& root = index_.root(message.adapter, message.salt);
+  const std::uint32_t at_most = (std::max(message.prompt_tokens, 1u) - 1) / t; // the last token is always computed
+  for (bool goes_on = true; goes_on && path.size() < at_most;) {
+    const auto depth = static_cast<std::uint32_t>(path.size());
+    prefix_node* node = index_.find(path.empty() ? root : *path.back(), message.keys.hashes[depth],
+                                    std::span{message.keys.tokens}.subspan(std::size_t{depth} * t, t));
     if (node == nullptr)
       break;
     path.push_back(node);
-    bool holds = true, full_group_ends = false;
-    for (std::size_t g = 0; g < groups(); ++g) {
-      const block* b = node->blocks[g];
-      bool there = b != nullptr && (b->has_gpu() || config_.on_host_hit == host_hit_policy::load);
-      if (!there)
+    for (std::size_t g = 0; g < groups(); ++g)
+      if (!can_match(node->blocks[g])) {
         run_from[g] = depth + 1;
-      full_group_ends = full_group_ends || (config_.groups[g].window_tokens == 0 && !there);
-      holds = holds && run_from[g] <= first_in_window(group_at(g), (depth + 1) * t);
-    }
-    if (full_group_ends)
-      break;
-    if (holds)
-      best = {depth + 1, path};
+        goes_on = goes_on && config_.groups[g].window_tokens != 0;
+      }
+    if (holds_at((depth + 1) * t))
+      match.whole_blocks = match.blocks = depth + 1;
   }
-  return best;
+  const auto deepest = static_cast<std::uint32_t>(path.size());
+  find_branch(match, deepest, deepest == 0 ? root : *path.back(), message);
+  if (match.branch != nullptr && holds_at(deepest * t + match.branch_tokens)) {
+    match.blocks = deepest;
+  } else if (match.branch != nullptr || deepest != match.blocks) { // what holds for the whole blocks holds behind them
+    find_branch(match, match.blocks, match.blocks == 0 ? root : *path[match.blocks - 1], message);
+  }
+  return match;
+}
+
+/// What an owner of the match is bound to, but for the branch.
+page_registry::wanted_blocks page_registry::blocks_of(const matched_prefix& match) const {
+  wanted_blocks wanted;
+  const std::uint32_t tokens = match.blocks * config_.tokens_per_block + match.branch_tokens;
+  for (std::size_t g = 0; g < groups(); ++g)
+    for (block_ordinal o = first_in_window(group_at(g), tokens); o < match.blocks; ++o)
+      wanted.emplace_back(match.nodes[o]->blocks[g], o);
+  return wanted;
+}
+
+/// The child of `end`, `depth` blocks from the root, whose first tokens are the prompt's. All groups must have it.
+void page_registry::find_branch(matched_prefix& match, std::uint32_t depth, const prefix_node& end,
+                                const match_prefix& message) {
+  const std::uint32_t t = config_.tokens_per_block, begin = depth * t;
+  const std::uint32_t left = message.prompt_tokens > begin + 1 ? message.prompt_tokens - 1 - begin : 0;
+  std::tie(match.branch, match.branch_tokens) = index_.longest_start(
+      end, std::span{message.keys.tokens}.subspan(begin, std::min(t, left)), [&](const prefix_node& child) {
+        return std::ranges::all_of(child.blocks, [&](const block* b) { return can_match(b); });
+      });
+}
+
+/// Slots for the loads of `wanted` and for a branch, all or nothing.
+std::optional<refusal> page_registry::plan_match(const matched_prefix& match, const wanted_blocks& wanted) const {
+  std::vector<std::uint32_t> needed;
+  std::vector<kept_pages> kept;
+  count_loads(wanted, needed, kept);
+  if (match.branch != nullptr)
+    for (const block* source : match.branch->blocks) {
+      const std::size_t g = source->group.value();
+      ++needed[g];
+      kept[g].gpu += idle_[g].gives_gpu(*source) ? 1u : 0u;
+    }
+  return plan_gpu(needed, slot_use::copy, batch_id::none(), kept);
 }
 
 void page_registry::handle(const match_prefix& message, outbox& out) {
@@ -48,31 +93,25 @@ void page_registry::handle(const match_prefix& message, outbox& out) {
   if (c == nullptr)
     return;
   begin(c);
-  matched_prefix match = longest_match(message);
-
-  std::vector<std::uint32_t> whole(groups());
-  for (std::size_t g = 0; g < groups(); ++g)
-    if (config_.groups[g].window_tokens == 0)
-      whole[g] = (message.prompt_tokens + config_.tokens_per_block - 1) / config_.tokens_per_block;
-  for (std::size_t g = 0; g < groups(); ++g)
-    if (whole[g] > ledger_.total(group_at(g), tier::gpu)) {
-      refuse(message.call, gpu_shortage(group_at(g), whole[g], 0));
+  const std::uint32_t t = config_.tokens_per_block;
+  for (std::size_t g = 0; g < groups(); ++g) {
+    const std::uint32_t whole = config_.groups[g].window_tokens == 0 ? (message.prompt_tokens + t - 1) / t : 0;
+    if (whole > ledger_.total(group_at(g), tier::gpu)) {
+      refuse(message.call, gpu_shortage(group_at(g), whole, 0));
       finish(out);
       return;
     }
+  }
 
-  std::vector<std::pair<block*, block_ordinal>> wanted;
-  std::vector<block*> blocks;
-  for (std::size_t g = 0; g < groups(); ++g)
-    for (block_ordinal o = first_in_window(group_at(g), match.blocks * config_.tokens_per_block); o < match.blocks;
-         ++o) {
-      wanted.emplace_back(match.nodes[o]->blocks[g], o);
-      blocks.push_back(wanted.back().first);
-    }
-  std::vector<std::uint32_t> needed;
-  std::vector<kept_pages> kept;
-  count_loads(blocks, needed, kept);
-  if (auto why = plan_gpu(needed, slot_use::copy, batch_id::none(), kept)) {
+  matched_prefix match = longest_match(message);
+  wanted_blocks wanted = blocks_of(match);
+  auto why = plan_match(match, wanted);
+  if (why && match.branch != nullptr) { // the whole blocks alone may find room
+    match = {match.whole_blocks, match.whole_blocks, std::move(match.nodes), nullptr, 0};
+    wanted = blocks_of(match);
+    why = plan_match(match, wanted);
+  }
+  if (why) {
     refuse_gpu(*c, message.call, std::move(*why));
     finish(out);
     return;
@@ -80,15 +119,24 @@ void page_registry::handle(const match_prefix& message, outbox& out) {
 
   c->active = true;
   c->blocks = c->complete = c->committed = match.blocks;
-  c->history_tokens = match.blocks * config_.tokens_per_block;
-  c->last_node = match.nodes.empty() ? &index_.root(message.adapter, message.salt) : match.nodes.back();
+  c->history_tokens = match.blocks * t + match.branch_tokens;
+  c->last_node = match.blocks == 0 ? &index_.root(message.adapter, message.salt) : match.nodes[match.blocks - 1];
   index_.add_reference(*c->last_node);
-  pages_granted granted{message.call, {}, match.blocks * config_.tokens_per_block, false};
   for (std::size_t g = 0; g < groups(); ++g) {
     c->tables[g].resize(match.blocks);
     c->first_held[g] = first_in_window(group_at(g), c->history_tokens);
   }
+  pages_granted granted{message.call, {}, c->history_tokens, false};
+  if (match.branch != nullptr) // before anything is taken from the idle blocks
+    for (block* source : match.branch->blocks) {
+      if (source->is_idle())
+        leave_idle(*source);
+      source->idle_since = 0; // it has just been used
+      ++source->pins;
+    }
   load_and_bind(*c, wanted, granted.granted);
+  if (match.branch != nullptr)
+    branch_off(*c, match);
   number(*c);
   granted.loading = c->loads > 0;
   counters_.prefix_blocks_hit += match.blocks;
@@ -96,33 +144,43 @@ void page_registry::handle(const match_prefix& message, outbox& out) {
   finish(out);
 }
 
-/// How many GPU slots binding `wanted` on the GPU takes, and which idle pages it keeps others from being taken.
-std::uint32_t page_registry::count_loads(const std::vector<block*>& wanted, std::vector<std::uint32_t>& needed,
-                                         std::vector<kept_pages>& kept) const {
+/// The block behind the match: private pages that begin as copies of the shared ones. REQUIRES: planned, and the
+/// sources are pinned.
+void page_registry::branch_off(claim& c, const matched_prefix& match) {
+  const block_ordinal ordinal = c.blocks++;
+  for (std::size_t g = 0; g < groups(); ++g) {
+    c.tables[g].resize(c.blocks);
+    grant from; // what stands before the copy is the copy's to wait for
+    const gpu_slot slot = take_gpu(group_at(g), slot_use::copy, batch_id::none(), from);
+    block& b = new_block(group_at(g));
+    b.gpu = slot;
+    b.loading = true;
+    gpu_pages_[g][slot.value()] = &b;
+    own(b, c, ordinal, tier::gpu);
+    note_change(c, group_at(g), ordinal, tier::gpu, slot.value(), false);
+    start_copy(b, move_kind::branch, slot.value(), match.branch->blocks[g]);
+    ++counters_.pages_allocated;
+  }
+}
+
+/// How many GPU slots binding `wanted` on the GPU takes, and which idle pages it keeps from being taken.
+void page_registry::count_loads(const wanted_blocks& wanted, std::vector<std::uint32_t>& needed,
+                                std::vector<kept_pages>& kept) const {
   needed.assign(groups(), 0);
   kept.assign(groups(), {});
-  std::uint32_t loads = 0;
-  for (const block* b : wanted) {
-    std::size_t g = b->group.value();
-    if (!b->has_gpu()) {
-      ++needed[g];
-      ++loads;
-    }
-    kept[g].gpu += b->on_gpu_list.linked ? 1u : 0u;
-    kept[g].host += b->on_host_list.linked ? 1u : 0u;
+  for (const auto& [b, ordinal] : wanted) {
+    const std::size_t g = b->group.value();
+    needed[g] += b->has_gpu() ? 0u : 1u;
+    kept[g].gpu += idle_[g].gives_gpu(*b) ? 1u : 0u;
   }
-  return loads;
 }
 
 /// Binds each (block, ordinal) to its GPU page, loading those that are on the host only, once for all who need them.
 /// REQUIRES: planned.
-void page_registry::load_and_bind(claim& c, const std::vector<std::pair<block*, block_ordinal>>& wanted,
-                                  grant& granted) {
+void page_registry::load_and_bind(claim& c, const wanted_blocks& wanted, grant& granted) {
   for (auto [b, ordinal] : wanted) // first out of the idle lists, so that no slot is taken from what is wanted
-    if (b->is_idle()) {
+    if (b->is_idle())
       leave_idle(*b);
-      b->idle_since = 0;
-    }
   for (auto [b, ordinal] : wanted) {
     if (!b->has_gpu()) {
       grant from; // what stands before the load is the load's to wait for

@@ -29,8 +29,8 @@ std::optional<refusal> page_registry::plan_gpu(const std::vector<std::uint32_t>&
     if (needed[g] == 0)
       continue;
     group_id group = group_at(g);
-    std::uint32_t available = ledger_.free_count(group, tier::gpu) + idle_[g].gpu_clean.size() +
-                              idle_[g].gpu_only.size() - (kept.empty() ? 0 : kept[g].gpu);
+    std::uint32_t available =
+        ledger_.free_count(group, tier::gpu) + idle_[g].gpu_available() - (kept.empty() ? 0 : kept[g].gpu);
     const std::uint32_t at_once = available; // without what other rows still name
     if (available < needed[g] && use != slot_use::copy)
       available += static_cast<std::uint32_t>(
@@ -43,38 +43,67 @@ std::optional<refusal> page_registry::plan_gpu(const std::vector<std::uint32_t>&
   return std::nullopt;
 }
 
-refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const {
-  const auto& pages = gpu_pages_[group.value()];
-  shortage numbers{group,
-                   tier::gpu,
-                   needed,
-                   available,
-                   0,
-                   ledger_.fenced_count(group, tier::gpu),
-                   ledger_.retiring_count(group, tier::gpu),
-                   0};
-  bool slots_on_their_way = false;
+/// The numbers of design section 4.7.
+shortage page_registry::count_shortage(group_id group, tier on, std::uint32_t needed, std::uint32_t available) const {
+  const idle_pages& idle = idle_[group.value()];
+  shortage numbers{group, on, needed, available, 0, ledger_.fenced_count(group, on), 0, 0, {}};
+  numbers.unpublished = ledger_.retiring_count(group, on) + (on == tier::gpu ? idle.gpu_named : idle.host_named).size();
   for (const auto& [move, b] : moves_)
-    if (b->group == group) {
-      ++numbers.in_copy;
-      slots_on_their_way = slots_on_their_way || (b->copy->kind != move_kind::load && b->has_gpu());
-    }
-  for (const block* b : pages)
-    if (b != nullptr) {
-      numbers.held += is_held(*b) ? 1u : 0u;
-      numbers.unpublished += b->is_idle() && !b->on_gpu_list.linked ? 1u : 0u;
-    }
+    numbers.in_copy += b->group == group ? 1u : 0u;
+  if (on == tier::gpu && !suspended_.empty())
+    for (const block* b : gpu_pages_[group.value()])
+      numbers.held += b != nullptr && is_held(*b) ? 1u : 0u;
+  return numbers;
+}
+
+/// Whose publications free what is unpublished. A request in no batch acknowledges its numbers itself.
+void page_registry::name_batches(shortage& numbers) const {
+  const idle_pages& idle = idle_[numbers.group.value()];
+  auto add = [&](slot_key slot) {
+    for (const row_number& name : ledger_.names_of(slot))
+      if (batch_id batch = batch_of(name.request); !batch.is_none())
+        numbers.batches.push_back(batch);
+  };
+  ledger_.for_each_retiring(numbers.group, numbers.on, add);
+  const idle_list& named = numbers.on == tier::gpu ? idle.gpu_named : idle.host_named;
+  for (const block* b = named.front(); b != nullptr; b = named.after(*b))
+    add({numbers.group, numbers.on, slot_of(*b, numbers.on)});
+  std::ranges::sort(numbers.batches);
+  const auto twice = std::ranges::unique(numbers.batches);
+  numbers.batches.erase(twice.begin(), twice.end());
+}
+
+refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const {
+  shortage numbers = count_shortage(group, tier::gpu, needed, available);
+  const bool copies_free_slots = std::ranges::any_of(moves_, [&](const auto& move) {
+    const block& b = *move.second;
+    return b.group == group && b.has_gpu() && b.copy->kind != move_kind::load && b.copy->kind != move_kind::branch;
+  });
   error_code code = error_code::gpu_full;
   if (needed > ledger_.total(group, tier::gpu))
     code = error_code::prompt_exceeds_gpu_pool;
   else if (available + numbers.unpublished >= needed)
     code = error_code::publish_first;
-  else if (slots_on_their_way)
+  else if (copies_free_slots)
     code = error_code::copies_in_flight;
+  if (code == error_code::publish_first)
+    name_batches(numbers);
   return {code,
           fmt::format("group \"{}\" is short of GPU slots: {} needed, {} available; {}",
                       config_.groups[group.value()].name, needed, available, reason_text(code)),
-          numbers};
+          std::move(numbers)};
+}
+
+refusal page_registry::host_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const {
+  shortage numbers = count_shortage(group, tier::host, needed, available);
+  const bool publishing_helps = available + numbers.unpublished >= needed;
+  const error_code code = publishing_helps ? error_code::publish_first : error_code::host_full;
+  if (publishing_helps)
+    name_batches(numbers);
+  return {code,
+          fmt::format("group \"{}\" is short of host slots: {} needed, {} available; {}",
+                      config_.groups[group.value()].name, needed, available, reason_text(code)),
+          std::move(numbers)};
 }
 
 /// One slot in the order of 4.5. REQUIRES: planned.
@@ -155,6 +184,10 @@ host_slot page_registry::take_host(group_id group) {
 /// A call is refused for lack of GPU slots. Held pages of others go to the host for its next try: their bytes are
 /// wanted, so the slots come when the copies are done. Spills under way count.
 void page_registry::refuse_gpu(const claim& caller, call_id call, refusal why) {
+  if (why.code == error_code::publish_first) {
+    refuse(call, std::move(why)); // that alone helps
+    return;
+  }
   const group_id group = why.numbers->group;
   std::uint32_t missing = why.numbers->needed - std::min(why.numbers->needed, why.numbers->free);
   for (const auto& [move, b] : moves_)

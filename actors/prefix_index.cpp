@@ -16,10 +16,12 @@ prefix_index::~prefix_index() {
 
 prefix_node& prefix_index::root(const std::string& adapter, const std::string& salt) {
   // The length in front keeps ("ab", "c") and ("a", "bc") apart.
-  std::unique_ptr<prefix_node>& found = roots_[fmt::format("{}:{}|{}", adapter.size(), adapter, salt)];
+  const std::string name = fmt::format("{}:{}|{}", adapter.size(), adapter, salt);
+  std::unique_ptr<root_node>& found = roots_[name];
   if (!found) {
-    found = std::make_unique<prefix_node>();
-    found->references = 1; // roots stay
+    found = std::make_unique<root_node>();
+    found->name = name;
+    found->hash = std::hash<std::string>{}(name); // keeps the starts of namespaces apart
   }
   return *found;
 }
@@ -38,8 +40,13 @@ prefix_node& prefix_index::find_or_add(prefix_node& parent, std::uint64_t hash, 
   if (prefix_node* found = find(parent, hash, tokens))
     return *found;
   prefix_node*& first = by_hash_[hash];
-  auto* node = new prefix_node{&parent, hash, {tokens.begin(), tokens.end()}, std::vector<block*>(groups_), first, 0};
+  auto* node = new prefix_node{&parent, hash, {tokens.begin(), tokens.end()}, std::vector<block*>(groups_), first};
   first = node;
+  prefix_node*& newest = by_start_[start_of(parent, tokens.front())];
+  node->older = newest;
+  if (newest != nullptr)
+    newest->newer = node;
+  newest = node;
   ++parent.references;
   ++count_;
   return *node;
@@ -63,9 +70,23 @@ void prefix_index::clear(block& b) {
 }
 
 void prefix_index::drop_reference(prefix_node& node) {
-  KVFERRY_REQUIRE(node.references > 0, "a prefix node is dropped twice, hash {:x}", node.hash);
-  if (--node.references > 0)
-    return;
+  for (prefix_node* last = &node; last != nullptr;) { // its parents may end with it
+    KVFERRY_REQUIRE(last->references > 0, "a prefix node is dropped twice, hash {:x}", last->hash);
+    if (--last->references > 0)
+      return;
+    prefix_node* parent = last->parent;
+    if (parent == nullptr) {
+      roots_.erase(std::string{static_cast<root_node*>(last)->name}); // a copy: the name ends with the node
+      return;
+    }
+    unlink(*last);
+    delete last;
+    --count_;
+    last = parent;
+  }
+}
+
+void prefix_index::unlink(prefix_node& node) {
   auto entry = by_hash_.find(node.hash);
   prefix_node** place = &entry->second;
   while (*place != &node)
@@ -73,10 +94,14 @@ void prefix_index::drop_reference(prefix_node& node) {
   *place = node.same_hash;
   if (entry->second == nullptr)
     by_hash_.erase(entry);
-  prefix_node* parent = node.parent;
-  delete &node;
-  --count_;
-  drop_reference(*parent); // a chain of any length is at most a prompt's blocks deep
+  if (node.older != nullptr)
+    node.older->newer = node.newer;
+  if (node.newer != nullptr)
+    node.newer->older = node.older;
+  else if (node.older != nullptr)
+    by_start_[start_of(*node.parent, node.tokens.front())] = node.older;
+  else
+    by_start_.erase(start_of(*node.parent, node.tokens.front()));
 }
 
 } // namespace kvferry

@@ -31,19 +31,29 @@ bool request_cache::require(bool condition, error_code code, std::string why, ou
   return false;
 }
 
+/// `wanted` completes "the request is not ...".
+bool request_cache::require_status(bool right, std::string_view wanted, outbox& out) {
+  if (status_ == status::dropped)
+    return require(false, error_code::must_recompute, "the request's pages were dropped", out);
+  return require(right, error_code::wrong_status, fmt::format("the request is not {}", wanted), out);
+}
+
 void request_cache::begin(const open_request& message, outbox& out) {
   KVFERRY_REQUIRE(status_ == status::fresh, "request {} is opened twice", id_.value());
   // The lengths keep adapter "x" and salt "x" apart.
   const std::string space = fmt::format("{}:{}|{}", message.adapter.size(), message.adapter, message.salt);
   namespace_hash_ = XXH3_64bits(space.data(), space.size());
   accept_tokens(message.prompt);
-  out.send(match_prefix{id_, message.call, message.adapter, message.salt,
-                        keys(0, static_cast<block_ordinal>(hashes_.size())),
+  out.send(match_prefix{id_,
+                        message.call,
+                        message.adapter,
+                        message.salt,
+                        {0, hashes_, tokens_},
                         static_cast<std::uint32_t>(tokens_.size())});
 }
 
 void request_cache::begin(const advance& message, outbox& out) {
-  if (!require(status_ == status::active, error_code::wrong_status, "the request is not active", out))
+  if (!require_status(status_ == status::active, "active", out))
     return;
   accept_tokens(message.accepted);
   history_ = std::max(history_, message.history.tokens);
@@ -53,7 +63,7 @@ void request_cache::begin(const advance& message, outbox& out) {
 }
 
 void request_cache::begin(const enter_decode& message, outbox& out) {
-  if (!require(status_ == status::active, error_code::wrong_status, "the request is not active", out))
+  if (!require_status(status_ == status::active, "active", out))
     return;
   accept_tokens(message.accepted);
   history_ = std::max(history_, message.history.tokens);
@@ -61,8 +71,7 @@ void request_cache::begin(const enter_decode& message, outbox& out) {
 }
 
 void request_cache::begin(const suspend_request& message, outbox& out) {
-  if (!require(status_ == status::active || status_ == status::loading, error_code::wrong_status,
-               "the request is neither active nor loading", out))
+  if (!require_status(status_ == status::active || status_ == status::loading, "active or loading", out))
     return;
   accept_tokens(message.accepted);
   history_ = std::max(history_, message.history.tokens);
@@ -70,9 +79,23 @@ void request_cache::begin(const suspend_request& message, outbox& out) {
 }
 
 void request_cache::begin(const resume_request&, outbox& out) {
-  if (!require(status_ == status::suspended, error_code::wrong_status, "the request is not suspended", out))
+  if (!require_status(status_ == status::suspended, "suspended", out))
     return;
   transit(transition::resume, {history_, {}, {}}, out);
+}
+
+void request_cache::begin(const shrink_request& message, outbox& out) {
+  if (!require_status(status_ == status::active || status_ == status::suspended, "active or suspended", out))
+    return;
+  history_ = std::max(history_, message.history.tokens);
+  transit(transition::shrink, message.history, out,
+          (message.capacity_tokens + tokens_per_block_ - 1) / tokens_per_block_);
+}
+
+void request_cache::begin(const drop_request&, outbox& out) {
+  if (!require_status(status_ == status::suspended, "suspended", out))
+    return;
+  transit(transition::drop, {history_, {}, {}}, out);
 }
 
 void request_cache::begin(const close_request& message, outbox& out) {
@@ -185,9 +208,10 @@ void request_cache::handle(const advanced& message, outbox& out) {
   table_.resize(message.granted.blocks);
   apply(message.granted.seq, message.granted.changes);
   committed_ = message.committed_blocks;
+  const bool dropping = running_ && std::holds_alternative<drop_request>(*running_);
   const bool suspending = running_ && std::holds_alternative<suspend_request>(*running_);
-  if (suspending)
-    status_ = status::suspended;
+  if (dropping || suspending)
+    status_ = dropping ? status::dropped : status::suspended;
   show(suspending, suspending ? std::vector<page_change>{} : message.granted.changes, out);
   end_call(reply_to(message.granted), out);
 }
@@ -344,11 +368,12 @@ void request_cache::finish_call(outbox& out) {
 }
 
 void request_cache::check_touched() const {
-  KVFERRY_REQUIRE(status_ == status::closed || committed_ * tokens_per_block_ <= history_,
+  if (status_ == status::closed || status_ == status::dropped)
+    return;
+  KVFERRY_REQUIRE(committed_ * tokens_per_block_ <= history_,
                   "2: request {}: {} blocks are committed, history is {} tokens", id_.value(), committed_, history_);
-  KVFERRY_REQUIRE(status_ == status::closed || history_ <= table_.blocks() * tokens_per_block_,
-                  "2: request {}: history is {} tokens, capacity {}", id_.value(), history_,
-                  table_.blocks() * tokens_per_block_);
+  KVFERRY_REQUIRE(history_ <= table_.blocks() * tokens_per_block_, "2: request {}: history is {} tokens, capacity {}",
+                  id_.value(), history_, table_.blocks() * tokens_per_block_);
 }
 
 } // namespace kvferry

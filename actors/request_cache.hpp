@@ -28,6 +28,8 @@ public:
   void handle(const enter_decode& message, outbox& out) { take(message, out); }
   void handle(const suspend_request& message, outbox& out) { take(message, out); }
   void handle(const resume_request& message, outbox& out) { take(message, out); }
+  void handle(const shrink_request& message, outbox& out) { take(message, out); }
+  void handle(const drop_request& message, outbox& out) { take(message, out); }
   void handle(const close_request& message, outbox& out) { take(message, out); }
   void handle(const join_batch& message, outbox& out) { take(message, out); }
   void handle(const leave_batch& message, outbox& out) { take(message, out); }
@@ -55,10 +57,10 @@ public:
   void check_touched() const;
 
 private:
-  enum class status : std::uint8_t { fresh, loading, active, suspended, closed };
+  enum class status : std::uint8_t { fresh, loading, active, suspended, dropped, closed };
 
-  using call = std::variant<open_request, advance, enter_decode, suspend_request, resume_request, close_request,
-                            join_batch, leave_batch>;
+  using call = std::variant<open_request, advance, enter_decode, suspend_request, resume_request, shrink_request,
+                            drop_request, close_request, join_batch, leave_batch>;
 
   template <class Call>
   void take(const Call& message, outbox& out) {
@@ -74,6 +76,8 @@ private:
   void begin(const enter_decode& message, outbox& out);
   void begin(const suspend_request& message, outbox& out);
   void begin(const resume_request& message, outbox& out);
+  void begin(const shrink_request& message, outbox& out);
+  void begin(const drop_request& message, outbox& out);
   void begin(const close_request& message, outbox& out);
   void begin(const join_batch& message, outbox& out);
   void begin(const leave_batch& message, outbox& out);
@@ -83,6 +87,7 @@ private:
   void accept_tokens(const std::vector<token>& accepted);
   block_keys keys(block_ordinal first, block_ordinal end) const;
   bool require(bool condition, error_code code, std::string why, outbox& out);
+  bool require_status(bool right, std::string_view wanted, outbox& out);
   call_done reply_to(const grant& granted) const;
   void apply(row_seq seq, const std::vector<page_change>& changes);
   void show(bool whole, const std::vector<page_change>& changes, outbox& out);

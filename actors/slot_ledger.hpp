@@ -73,6 +73,13 @@ public:
   template <class BatchOf>
   std::vector<slot_key> retiring_for(group_id group, batch_id batch, std::uint32_t at_most, BatchOf batch_of) const;
 
+  /// Calls `function(slot)` for each free slot that a row may still name.
+  template <class Function>
+  void for_each_retiring(group_id group, tier on, Function function) const {
+    for (std::uint32_t slot : at(group, on).retiring)
+      function(slot_key{group, on, slot});
+  }
+
   /// Takes one of those. REQUIRES: it retires.
   void take_retiring(slot_key slot);
 

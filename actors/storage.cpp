@@ -15,19 +15,46 @@ std::uint64_t key_of_submission(fence f) { return std::uint64_t{f.stream.value()
 
 storage::storage(device& target)
     : device_(target), to_host_{copy_direction::to_host, target.create_stream("copies to host"), {}, {}},
-      to_gpu_{copy_direction::to_gpu, target.create_stream("copies to gpu"), {}, {}} {}
+      to_gpu_{copy_direction::to_gpu, target.create_stream("copies to gpu"), {}, {}},
+      branches_{copy_direction::within_gpu, to_gpu_.stream, {}, {}} {}
 
 void storage::handle(const copy_pages& message, outbox& out) {
   for (const page_move& move : message.moves)
-    (move.kind == move_kind::load ? to_gpu_ : to_host_).queued.push_back(move);
+    lane_of(move).queued.push_back(move);
   to_host_.before.add(message.before_to_host);
   to_gpu_.before.add(message.before_to_gpu);
   if (message.urgent)
     handle(submit_copies{}, out);
 }
 
+storage::lane& storage::lane_of(const page_move& move) {
+  switch (move.kind) {
+  case move_kind::load: return to_gpu_;
+  case move_kind::branch: return move.host.is_none() ? branches_ : to_gpu_;
+  default: return to_host_;
+  }
+}
+
+/// Each move is answered once: here only what never got to a stream.
+void storage::handle(const cancel_copies& message, outbox& out) {
+  copies_done done;
+  for (lane* from : {&to_host_, &to_gpu_, &branches_})
+    std::erase_if(from->queued, [&](const page_move& move) {
+      const bool cancelled = std::ranges::find(message.moves, move.move) != message.moves.end();
+      if (cancelled)
+        done.results.push_back({move.move, move.block, move_outcome::cancelled});
+      return cancelled;
+    });
+  if (!done.results.empty())
+    out.send(std::move(done));
+}
+
 void storage::handle(const submit_copies&, outbox& out) {
-  submit(to_host_, out); // first: a load may go to a slot whose page is on its way to the host
+  submit(to_host_, out);           // first: a load may go to a slot whose page is on its way to the host
+  if (!branches_.queued.empty()) { // on the same stream as loads, which may come first
+    branches_.before.add(to_gpu_.before);
+    submit(branches_, out);
+  }
   submit(to_gpu_, out);
 }
 
@@ -37,8 +64,8 @@ void storage::submit(lane& from, outbox& out) {
   std::vector<page_copy> copies;
   copies.reserve(from.queued.size());
   for (const page_move& move : from.queued) {
-    copies.push_back({move.group, move.gpu, move.host});
-    if (move.kind == move_kind::load && !planted(fault::load_wait_dropped))
+    copies.push_back({move.group, move.gpu, move.host, move.from});
+    if (from.direction != copy_direction::to_host && !planted(fault::load_wait_dropped))
       if (auto demoted = demoted_.find(key_of(move.group, move.gpu).packed()); demoted != demoted_.end())
         from.before.add(demoted->second);
   }
@@ -62,18 +89,18 @@ void storage::handle(const copy_completed& message, outbox& out) {
   copies_done done;
   done.results.reserve(moves.size());
   for (const page_move& move : moves) {
-    done.results.push_back({move.move, move.block, true});
+    done.results.push_back({move.move, move.block, move_outcome::completed});
     auto demoted = demoted_.find(key_of(move.group, move.gpu).packed());
     if (demoted != demoted_.end() && demoted->second == message.submitted)
       demoted_.erase(demoted);
   }
   for (std::uint32_t position : message.failed)
-    done.results[position].ok = false;
+    done.results[position].outcome = move_outcome::failed;
   out.send(std::move(done));
 }
 
 std::size_t storage::unfinished() const {
-  std::size_t count = to_host_.queued.size() + to_gpu_.queued.size();
+  std::size_t count = to_host_.queued.size() + to_gpu_.queued.size() + branches_.queued.size();
   for (const auto& [submission, moves] : in_flight_)
     count += moves.size();
   return count;

@@ -19,6 +19,7 @@ public:
   explicit storage(device& target);
 
   void handle(const copy_pages& message, outbox& out);
+  void handle(const cancel_copies& message, outbox& out);
   void handle(const submit_copies& message, outbox& out);
   void handle(const copy_completed& message, outbox& out);
 
@@ -35,11 +36,13 @@ private:
     fence_set before;
   };
 
+  lane& lane_of(const page_move& move);
   void submit(lane& from, outbox& out);
 
   device& device_;
   lane to_host_;
   lane to_gpu_;
+  lane branches_;                                                       // on the stream to the GPU
   std::unordered_map<std::uint64_t, std::vector<page_move>> in_flight_; // by stream and sequence of the submission
   std::unordered_map<std::uint64_t, fence> demoted_; // GPU slots that were granted while a copy still reads them
 };

@@ -46,10 +46,8 @@ private:
 /// stale and skipped.
 class deferral_queue {
 public:
-  void add(block& b, std::uint64_t publications) {
-    b.deferred_at = publications + 1;
-    queue_.push_back({&b, b.id, b.deferred_at});
-  }
+  /// `b.deferred_at` says since when.
+  void add(block& b) { queue_.push_back({&b, b.id, b.deferred_at}); }
 
   /// Calls `due(block)` for each that was deferred `bound` publications ago or more.
   template <class Function>

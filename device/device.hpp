@@ -20,13 +20,14 @@
 
 namespace kvferry {
 
-enum class copy_direction : std::uint8_t { to_host, to_gpu };
+enum class copy_direction : std::uint8_t { to_host, to_gpu, within_gpu };
 
-/// One page copy between the tiers of a group.
+/// One page copy between the tiers of a group, or from one GPU slot to another.
 struct page_copy {
   group_id group;
   gpu_slot gpu;
-  host_slot host;
+  host_slot host;     ///< none: the copy is within the GPU
+  gpu_slot from = {}; ///< its source then
 };
 
 /// A device-visible table entry to be written: `width` low bytes of `value` at byte `offset` of the tables' allocation.

@@ -21,14 +21,15 @@ struct message_list {};
 
 using page_registry_messages =
     message_list<register_request, match_prefix, owner_transition, release_owners, batch_changed, row_acknowledged,
-                 rows_published, copies_submitted, copies_done, fence_passed, flush_copies, request_down,
+                 rows_published, copies_submitted, copies_done, fence_passed, flush_copies, request_down, bury_request,
                  query_blockers, query_counters, query_quiet>;
-using storage_messages = message_list<copy_pages, submit_copies, copy_completed>;
+using storage_messages = message_list<copy_pages, cancel_copies, submit_copies, copy_completed>;
 using completions_messages = message_list<watch_copies, watch_fences, streams_progressed>;
 using request_cache_messages =
-    message_list<open_request, advance, enter_decode, suspend_request, resume_request, close_request, join_batch,
-                 leave_batch, query_storage, query_host_pages, pages_granted, advanced, offload_accepted,
-                 transition_refused, owners_rebound, loads_done, owners_released, row_joined, row_left, row_gone>;
+    message_list<open_request, advance, enter_decode, suspend_request, resume_request, shrink_request, drop_request,
+                 close_request, join_batch, leave_batch, query_storage, query_host_pages, pages_granted, advanced,
+                 offload_accepted, transition_refused, owners_rebound, loads_done, owners_released, row_joined,
+                 row_left, row_gone>;
 using batch_publisher_messages =
     message_list<join_row, row_changed, leave_row, drop_row, publish, begin_read, end_read, close_batch, check_rows>;
 using engine_messages = message_list<request_registered, request_opened, call_done, request_closed, request_ready,

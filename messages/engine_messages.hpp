@@ -155,6 +155,7 @@ struct counters_told {
   std::uint64_t pages_deferred = 0;
   std::uint64_t pages_retried = 0;
   std::uint64_t pages_loaded = 0;
+  std::uint64_t pages_branched = 0;
   std::uint64_t pages_evicted = 0;
   std::uint64_t copies_failed = 0;
   std::uint64_t prefix_blocks_hit = 0;
@@ -164,8 +165,8 @@ struct counters_told {
   std::uint64_t owners = 0;
   std::uint64_t copies = 0;
   KVFERRY_FIELDS(counters_told, call, pages_allocated, pages_offloaded, pages_spilled, pages_demoted,
-                 pages_rebound_without_copy, pages_deferred, pages_retried, pages_loaded, pages_evicted, copies_failed,
-                 prefix_blocks_hit, bytes_to_host, bytes_to_gpu, slots_in_use, owners, copies)
+                 pages_rebound_without_copy, pages_deferred, pages_retried, pages_loaded, pages_branched, pages_evicted,
+                 copies_failed, prefix_blocks_hit, bytes_to_host, bytes_to_gpu, slots_in_use, owners, copies)
   static constexpr message_info info{"counters_told", "page_registry", actor_kind::engine, "", "ignored"};
 };
 

@@ -88,7 +88,8 @@ json value<shortage>::write(const shortage& s) {
           {"in_copy", s.in_copy},
           {"fenced", s.fenced},
           {"unpublished", s.unpublished},
-          {"held", s.held}};
+          {"held", s.held},
+          {"batches", json_value::write(s.batches)}};
 }
 
 void value<shortage>::read(const json& from, shortage& s) {
@@ -100,6 +101,7 @@ void value<shortage>::read(const json& from, shortage& s) {
   json_value::read(from.at("fenced"), s.fenced);
   json_value::read(from.at("unpublished"), s.unpublished);
   json_value::read(from.at("held"), s.held);
+  json_value::read(from.at("batches"), s.batches);
 }
 
 } // namespace kvferry::json_value

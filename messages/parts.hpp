@@ -49,7 +49,7 @@ struct grant {
 struct block_keys {
   block_ordinal first = 0;
   std::vector<std::uint64_t> hashes;
-  std::vector<token> tokens;
+  std::vector<token> tokens; ///< in match_prefix also those behind the last whole block
   KVFERRY_FIELDS(block_keys, first, hashes, tokens)
 };
 
@@ -66,6 +66,7 @@ enum class move_kind : std::uint8_t {
   spill,   ///< a held page goes to the host
   demote,  ///< an idle page goes to the host
   load,    ///< a page comes back to the GPU
+  branch,  ///< a shared page that a prompt leaves half way is copied to a private one
 };
 
 constexpr std::string_view to_string(move_kind kind) {
@@ -74,6 +75,7 @@ constexpr std::string_view to_string(move_kind kind) {
   case move_kind::spill: return "spill";
   case move_kind::demote: return "demote";
   case move_kind::load: return "load";
+  case move_kind::branch: return "branch";
   }
   return "?";
 }
@@ -84,15 +86,31 @@ struct page_move {
   block_id block;
   group_id group;
   gpu_slot gpu;
-  host_slot host;
-  KVFERRY_FIELDS(page_move, move, kind, block, group, gpu, host)
+  host_slot host; ///< none: the source is `from`
+  gpu_slot from;  ///< source of a branch on the GPU
+  KVFERRY_FIELDS(page_move, move, kind, block, group, gpu, host, from)
 };
+
+enum class move_outcome : std::uint8_t {
+  completed,
+  failed,    ///< the target does not hold the bytes
+  cancelled, ///< it never got to a stream
+};
+
+constexpr std::string_view to_string(move_outcome outcome) {
+  switch (outcome) {
+  case move_outcome::completed: return "completed";
+  case move_outcome::failed: return "failed";
+  case move_outcome::cancelled: return "cancelled";
+  }
+  return "?";
+}
 
 struct move_result {
   move_id move;
   block_id block;
-  bool ok = true;
-  KVFERRY_FIELDS(move_result, move, block, ok)
+  move_outcome outcome = move_outcome::completed;
+  KVFERRY_FIELDS(move_result, move, block, outcome)
 };
 
 /// Page copies of one submission that ended without the right bytes: positions in its list.

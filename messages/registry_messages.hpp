@@ -20,7 +20,7 @@ struct match_prefix {
   call_id call;
   std::string adapter; ///< namespace, tagged fields
   std::string salt;
-  block_keys keys; ///< of all whole blocks of the prompt
+  block_keys keys; ///< of all whole blocks of the prompt, and all its tokens
   std::uint32_t prompt_tokens = 0;
   KVFERRY_FIELDS(match_prefix, request, call, adapter, salt, keys, prompt_tokens)
   static constexpr message_info info{"match_prefix", "request_cache", actor_kind::page_registry,
@@ -32,6 +32,8 @@ enum class transition : std::uint8_t {
   enter_decode,
   suspend,
   resume,
+  shrink, ///< capacity
+  drop,   ///< all pages of a suspended request
 };
 
 constexpr std::string_view to_string(transition kind) {
@@ -40,6 +42,8 @@ constexpr std::string_view to_string(transition kind) {
   case transition::enter_decode: return "enter_decode";
   case transition::suspend: return "suspend";
   case transition::resume: return "resume";
+  case transition::shrink: return "shrink";
+  case transition::drop: return "drop";
   }
   return "?";
 }
@@ -50,7 +54,7 @@ struct owner_transition {
   call_id call;
   transition kind = transition::advance;
   history_report history;
-  std::uint32_t capacity_blocks = 0; ///< length of the block table wanted; less than it has: as it is
+  std::uint32_t capacity_blocks = 0; ///< length of the block table wanted; but for a shrink, less than it has: as it is
   block_keys commit;                 ///< blocks that enter the index
   KVFERRY_FIELDS(owner_transition, request, call, kind, history, capacity_blocks, commit)
   static constexpr message_info info{"owner_transition", "request_cache", actor_kind::page_registry,
@@ -84,7 +88,8 @@ struct row_acknowledged {
 };
 
 /// A publication: the numbers it shows, and the requests that no version names any more. Sent for every `publish`, also
-/// when it changed nothing, and with version 0 for a request that went without ever having been shown.
+/// when it changed nothing; with version 0 by a batch that closes, and for a request that went without having been
+/// shown.
 struct rows_published {
   batch_id batch;
   version_number version = 0;
@@ -128,6 +133,14 @@ struct request_down {
   request_id request;
   KVFERRY_FIELDS(request_down, request)
   static constexpr message_info info{"request_down", "request_cache", actor_kind::page_registry, "", "ignored"};
+};
+
+/// The engine has closed a request whose actor had died in no row: what still ran it is known now.
+struct bury_request {
+  request_id request;
+  history_report history;
+  KVFERRY_FIELDS(bury_request, request, history)
+  static constexpr message_info info{"bury_request", "engine", actor_kind::page_registry, "", "ignored"};
 };
 
 struct query_blockers {

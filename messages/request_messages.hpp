@@ -52,6 +52,22 @@ struct resume_request {
   static constexpr message_info info{"resume_request", "engine", actor_kind::request_cache, "call_done", "actor_died"};
 };
 
+/// Gives slots back: capacity shrinks to this many tokens, or to the history if that is more.
+struct shrink_request {
+  call_id call;
+  history_report history;
+  std::uint32_t capacity_tokens = 0;
+  KVFERRY_FIELDS(shrink_request, call, history, capacity_tokens)
+  static constexpr message_info info{"shrink_request", "engine", actor_kind::request_cache, "call_done", "actor_died"};
+};
+
+/// A suspended request gives up all its pages; from then on it can only be closed.
+struct drop_request {
+  call_id call;
+  KVFERRY_FIELDS(drop_request, call)
+  static constexpr message_info info{"drop_request", "engine", actor_kind::request_cache, "call_done", "actor_died"};
+};
+
 struct close_request {
   call_id call;
   history_report history;
@@ -102,7 +118,7 @@ struct pages_granted {
   static constexpr message_info info{"pages_granted", "page_registry", actor_kind::request_cache, "", "ignored"};
 };
 
-/// Answers advance and suspend.
+/// Answers advance, suspend, shrink and drop.
 struct advanced {
   call_id call;
   grant granted;

@@ -17,6 +17,14 @@ struct copy_pages {
                                      "copies_submitted, then copies_done", "the runtime has ended: runtime_stopped"};
 };
 
+/// Nobody wants these copies any more. Those that are on a stream go on.
+struct cancel_copies {
+  std::vector<move_id> moves;
+  KVFERRY_FIELDS(cancel_copies, moves)
+  static constexpr message_info info{"cancel_copies", "page_registry", actor_kind::storage, "copies_done",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
 /// Submit what is queued.
 struct submit_copies {
   KVFERRY_NO_FIELDS

@@ -19,6 +19,7 @@ std::string_view to_string(error_code code) {
   case error_code::read_open: return "read_open";
   case error_code::not_published: return "not_published";
   case error_code::load_failed: return "load_failed";
+  case error_code::must_recompute: return "must_recompute";
   case error_code::bound_to_host: return "bound_to_host";
   case error_code::actor_died: return "actor_died";
   case error_code::runtime_stopped: return "runtime_stopped";

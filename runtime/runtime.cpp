@@ -56,6 +56,12 @@ expected<void> runtime::suspend(request_id request, std::span<const stream_id> r
 
 expected<resumed> runtime::resume(request_id request) { return impl_->resume(request); }
 
+expected<void> runtime::shrink(request_id request, std::uint32_t capacity_tokens, std::span<const stream_id> running) {
+  return impl_->shrink(request, capacity_tokens, running);
+}
+
+expected<void> runtime::drop(request_id request) { return impl_->drop(request); }
+
 expected<void> runtime::close(request_id request, std::span<const stream_id> running) {
   return impl_->close(request, running);
 }

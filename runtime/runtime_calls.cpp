@@ -27,6 +27,10 @@ expected<opened> runtime_impl::open(std::vector<token> prompt, const prefix_name
   const auto tokens = static_cast<std::uint32_t>(prompt.size());
   auto reply = wait_for<request_opened>(
       call(id, open_request{call_id::none(), std::move(prompt), space.adapter, space.salt}, id));
+  if (!reply) {
+    send(bury_request{id, {}}); // nobody was told of its pages
+    run();
+  }
   if (!reply)
     return tl::unexpected<error>{reply.error()};
   if (reply->refused)
@@ -34,7 +38,9 @@ expected<opened> runtime_impl::open(std::vector<token> prompt, const prefix_name
   request_record record;
   record.status = reply->loading ? request_record::state::loading : request_record::state::active;
   record.tokens = tokens;
-  record.history = record.reported = record.capacity = reply->matched_tokens;
+  record.history = record.reported = reply->matched_tokens;
+  record.capacity =
+      (reply->matched_tokens + config.tokens_per_block - 1) / config.tokens_per_block * config.tokens_per_block;
   record.committed = reply->matched_tokens / config.tokens_per_block;
   requests_.emplace(id, std::move(record));
   note_grant(id, 0, reply->after, reply->unnames);
@@ -184,6 +190,31 @@ expected<resumed> runtime_impl::resume(request_id request) {
   return resumed{done->loading};
 }
 
+expected<void> runtime_impl::shrink(request_id request, std::uint32_t capacity_tokens,
+                                    std::span<const stream_id> running) {
+  step_fences_.clear();
+  auto record = find(request);
+  if (!record)
+    return tl::unexpected<error>{record.error()};
+  auto done = wait_for_done(call(
+      request, shrink_request{call_id::none(), report(**record, running_fences(**record, running)), capacity_tokens},
+      request));
+  if (!done)
+    return tl::unexpected<error>{done.error()};
+  (*record)->capacity = done->capacity_tokens;
+  return {};
+}
+
+expected<void> runtime_impl::drop(request_id request) {
+  auto record = find(request);
+  if (!record)
+    return tl::unexpected<error>{record.error()};
+  if (auto done = wait_for_done(call(request, drop_request{}, request)); !done)
+    return tl::unexpected<error>{done.error()};
+  (*record)->capacity = 0;
+  return {};
+}
+
 call_id runtime_impl::send_close(request_id request, std::span<const stream_id> running) {
   request_record& record = requests_.at(request);
   fence_set fences = running_fences(record, running);
@@ -192,12 +223,22 @@ call_id runtime_impl::send_close(request_id request, std::span<const stream_id> 
 
 expected<void> runtime_impl::finish_close(request_id request, call_id id) {
   auto closed = wait_for<request_closed>(id);
-  forget(request); // also when its actor has died meanwhile: nothing is left to close
-  if (!closed && closed.error().code != error_code::actor_died)
-    return tl::unexpected<error>{closed.error()};
-  if (!closed && port_.failure())
+  if (!closed && closed.error().code == error_code::actor_died && !port_.failure()) {
+    bury(request, {}); // its actor has died meanwhile: nothing is left to close
+    return {};
+  }
+  forget(request);
+  if (!closed)
     return tl::unexpected<error>{closed.error()};
   return {};
+}
+
+/// The registry keeps the pages of a request whose actor has died until it hears what may still run it.
+void runtime_impl::bury(request_id request, std::span<const stream_id> running) {
+  request_record& record = requests_.at(request);
+  send(bury_request{request, report(record, running_fences(record, running))});
+  run();
+  forget(request);
 }
 
 expected<void> runtime_impl::close(request_id request, std::span<const stream_id> running) {
@@ -212,7 +253,7 @@ expected<void> runtime_impl::close(request_id request, std::span<const stream_id
     return {}; // again: the same answer
   }
   if (found->second.lost) {
-    forget(request);
+    bury(request, running);
     return {};
   }
   return finish_close(request, send_close(request, running));
@@ -332,6 +373,7 @@ statistics runtime_impl::take_statistics() {
   s.pages_deferred = told->pages_deferred;
   s.pages_retried = told->pages_retried;
   s.pages_loaded = told->pages_loaded;
+  s.pages_branched = told->pages_branched;
   s.pages_evicted = told->pages_evicted;
   s.copies_failed = told->copies_failed;
   s.prefix_blocks_hit = told->prefix_blocks_hit;

@@ -40,6 +40,8 @@ public:
   expected<decode_entry> enter_decode(request_id request);
   expected<void> suspend(request_id request, std::span<const stream_id> running);
   expected<resumed> resume(request_id request);
+  expected<void> shrink(request_id request, std::uint32_t capacity_tokens, std::span<const stream_id> running);
+  expected<void> drop(request_id request);
   expected<void> close(request_id request, std::span<const stream_id> running);
   void poll();
   std::vector<ready_request> take_ready();
@@ -121,6 +123,7 @@ private:
   std::optional<call_id> send_reserve(request_id request, std::uint32_t capacity_tokens);
   expected<call_done> finish_suspend(request_id request, call_id id);
   expected<void> finish_close(request_id request, call_id id);
+  void bury(request_id request, std::span<const stream_id> running);
   expected<decode_entry> finish_enter_decode(request_id request, call_id id);
   void note_grant(request_id request, row_seq seq, const fence_set& after, const std::vector<row_number>& unnames);
   void forget(request_id request);

@@ -20,6 +20,15 @@ namespace kvferry {
 
 namespace {
 
+std::string_view name_of(copy_direction direction) {
+  switch (direction) {
+  case copy_direction::to_host: return "copy to_host";
+  case copy_direction::to_gpu: return "copy to_gpu";
+  case copy_direction::within_gpu: return "copy within_gpu";
+  }
+  return "copy";
+}
+
 class emulated_gpu final : public host_device, public device, public std::enable_shared_from_this<emulated_gpu> {
 public:
   explicit emulated_gpu(host_device_options options)
@@ -61,12 +70,11 @@ public:
     auto lock = enter();
     copy_batch batch{direction, {copies.begin(), copies.end()}, {}};
     for (std::uint32_t i = 0; i < batch.copies.size(); ++i) {
-      pools_.require_slots(batch.copies[i]);
+      (void)pools_.ends_of(direction, batch.copies[i]); // checked here, where the caller is seen
       if (copy_failures_.next_fails())
         batch.failing.push_back(i);
     }
-    return enqueue(order_.index_of(stream), direction == copy_direction::to_host ? "copy to_host" : "copy to_gpu",
-                   std::move(batch), true);
+    return enqueue(order_.index_of(stream), name_of(direction), std::move(batch), true);
   }
 
   void write_tables(stream_id stream, device_memory& tables, std::span<const table_entry> entries) override {

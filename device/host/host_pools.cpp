@@ -90,20 +90,23 @@ expected<void> host_pools::add_group(const group_config& group, std::size_t inde
   return {};
 }
 
-void host_pools::require_slots(const page_copy& copy) const {
+host_pools::ends host_pools::ends_of(copy_direction direction, const page_copy& copy) const {
+  const page_ref gpu{copy.group, tier::gpu, copy.gpu.value()};
+  const page_ref other = direction == copy_direction::within_gpu ? page_ref{copy.group, tier::gpu, copy.from.value()}
+                                                                 : page_ref{copy.group, tier::host, copy.host.value()};
   KVFERRY_REQUIRE(copy.group.value() < layouts_.size(), "copy of group {} of {}", copy.group.value(), layouts_.size());
   const auto& slots = layouts_[copy.group.value()].slots;
-  KVFERRY_REQUIRE(copy.gpu.value() < slots[0] && copy.host.value() < slots[1],
-                  "copy between gpu slot {} of {} and host slot {} of {} of group {}", copy.gpu.value(), slots[0],
-                  copy.host.value(), slots[1], copy.group.value());
+  const auto of = [&](page_ref page) { return slots[static_cast<std::size_t>(page.tier)]; };
+  KVFERRY_REQUIRE(gpu.slot < of(gpu) && other.slot < of(other),
+                  "copy between gpu slot {} of {} and {} slot {} of {} of group {}", gpu.slot, of(gpu),
+                  other.tier == tier::gpu ? "gpu" : "host", other.slot, of(other), copy.group.value());
+  return direction == copy_direction::to_host ? ends{gpu, other} : ends{other, gpu};
 }
 
-void host_pools::copy_page(copy_direction direction, const page_copy& copy, bool spoiled) const {
-  for (const fragment& of : layouts_[copy.group.value()].fragments) {
-    std::byte* gpu = of.on[0].base + std::uint64_t{copy.gpu.value()} * of.on[0].stride_bytes;
-    std::byte* host = of.on[1].base + std::uint64_t{copy.host.value()} * of.on[1].stride_bytes;
-    std::byte* target = direction == copy_direction::to_host ? host : gpu;
-    std::memcpy(target, direction == copy_direction::to_host ? gpu : host, of.bytes);
+void host_pools::copy_page(const ends& copy, bool spoiled) const {
+  for (const fragment& of : layouts_[copy.source.group.value()].fragments) {
+    std::byte* target = start(copy.target, of);
+    std::memmove(target, start(copy.source, of), of.bytes); // a page copied onto itself is harmless
     for (std::uint64_t i = spoiled ? of.bytes / 2 : of.bytes; i < of.bytes; ++i)
       target[i] = ~target[i];
   }

@@ -40,12 +40,17 @@ public:
     return in.on[tier_index].base + std::uint64_t{page.slot} * in.on[tier_index].stride_bytes + offset;
   }
 
-  /// REQUIRES: both slots exist.
-  void require_slots(const page_copy& copy) const;
+  struct ends {
+    page_ref source;
+    page_ref target;
+  };
 
-  /// Gathers or scatters the page's fragments. `spoiled`: leaves the second half of each fragment wrong, as a copy that
-  /// failed on the way would.
-  void copy_page(copy_direction direction, const page_copy& copy, bool spoiled) const;
+  /// REQUIRES: both slots exist.
+  ends ends_of(copy_direction direction, const page_copy& copy) const;
+
+  /// Copies the page's fragments. `spoiled`: leaves the second half of each fragment wrong, as a copy that failed on
+  /// the way would.
+  void copy_page(const ends& copy, bool spoiled) const;
 
 private:
   static constexpr std::size_t tiers = 2;
@@ -67,6 +72,11 @@ private:
 
   [[noreturn, gnu::cold]] void refuse(page_ref page, std::uint32_t buffer, std::uint64_t offset,
                                       std::uint64_t size) const;
+
+  std::byte* start(page_ref page, const fragment& of) const {
+    const place& at = of.on[static_cast<std::size_t>(page.tier)];
+    return at.base + std::uint64_t{page.slot} * at.stride_bytes;
+  }
 
   /// Allocates one group and appends it.
   expected<void> add_group(const group_config& group, std::size_t index, host_allocator& allocator);

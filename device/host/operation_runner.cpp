@@ -34,18 +34,14 @@ void operation_runner::run(const stamp&, const wait_for&) {}
 void operation_runner::run(const stamp& at, const copy_batch& work) {
   auto failing = work.failing.begin();
   for (std::uint32_t i = 0; i < work.copies.size(); ++i) {
-    const page_copy& copy = work.copies[i];
-    page_ref source{copy.group, tier::gpu, copy.gpu.value()};
-    page_ref target{copy.group, tier::host, copy.host.value()};
-    if (work.direction == copy_direction::to_gpu)
-      std::swap(source, target);
-    checker_.read(at, source);
-    checker_.write(at, target, true);
+    const host_pools::ends copy = pools_.ends_of(work.direction, work.copies[i]);
+    checker_.read(at, copy.source);
+    checker_.write(at, copy.target, true);
 
     bool fails = failing != work.failing.end() && *failing == i;
     if (fails)
       ++failing;
-    pools_.copy_page(work.direction, copy, fails);
+    pools_.copy_page(copy, fails);
   }
   if (!work.failing.empty())
     failed_.push_back({{stream_id{at.stream}, at.sequence}, work.failing});

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tl/expected.hpp>
 
@@ -27,7 +28,8 @@ enum class error_code : std::uint8_t {
   host_full,
   /// Slots will be available when page copies that are under way have completed. Poll and ask again.
   copies_in_flight,
-  /// Slots will be available after the next publication of the batches that still name them. Publish and ask again.
+  /// Slots will be available after the next publication of the batches that still name them (`shortage::batches`), and
+  /// that alone helps. Publish and ask again.
   publish_first,
   /// The request can never fit: it needs more GPU slots than the pool has.
   prompt_exceeds_gpu_pool,
@@ -43,6 +45,8 @@ enum class error_code : std::uint8_t {
   not_published,
   /// Pages that the request wanted could not be copied back to the GPU; its matched tokens were cut.
   load_failed,
+  /// The request's pages were dropped: close it, and open it anew with all its tokens.
+  must_recompute,
   /// A dense group of the request is bound to host pages; the message names the ordinals.
   bound_to_host,
   /// The actor that should have answered has died; for a request, close it.
@@ -62,12 +66,13 @@ std::string_view to_string(error_code code);
 struct shortage {
   group_id group;
   tier on = tier::gpu;
-  std::uint32_t needed = 0;      ///< slots that the call wanted
-  std::uint32_t free = 0;        ///< free or evictable at once
-  std::uint32_t in_copy = 0;     ///< source or target of a copy under way
-  std::uint32_t fenced = 0;      ///< free, but behind device work that has not passed
-  std::uint32_t unpublished = 0; ///< still named by a published row
-  std::uint32_t held = 0;        ///< pages whose owners are all suspended
+  std::uint32_t needed = 0;           ///< slots that the call wanted
+  std::uint32_t free = 0;             ///< free or evictable at once
+  std::uint32_t in_copy = 0;          ///< source or target of a copy under way
+  std::uint32_t fenced = 0;           ///< free, but behind device work that has not passed
+  std::uint32_t unpublished = 0;      ///< still named by a published row
+  std::uint32_t held = 0;             ///< pages whose owners are all suspended
+  std::vector<batch_id> batches = {}; ///< whose next publications free the `unpublished` ones; ascending
 
   friend bool operator==(const shortage&, const shortage&) = default;
 };

@@ -122,8 +122,16 @@ public:
   /// its batch's.
   expected<void> suspend(request_id request, std::span<const stream_id> running = {});
 
-  /// Errors: gpu_full, host_full, copies_in_flight, publish_first.
+  /// Errors: gpu_full, host_full, copies_in_flight, publish_first, must_recompute.
   expected<resumed> resume(request_id request);
+
+  /// Gives slots back: capacity shrinks to what `capacity_tokens`, or the history if that is more, needs. `running` as
+  /// in `suspend`. Errors: wrong_status while loading.
+  expected<void> shrink(request_id request, std::uint32_t capacity_tokens, std::span<const stream_id> running = {});
+
+  /// The last way out of a shortage: a suspended request gives up all its pages. Every later call but `close` gets
+  /// `must_recompute`; open it anew, with the tokens it had. Errors: wrong_status.
+  expected<void> drop(request_id request);
 
   /// Ends the request, whatever it is doing; abort is the same. Doing it again succeeds. `running` as in `suspend`.
   expected<void> close(request_id request, std::span<const stream_id> running = {});

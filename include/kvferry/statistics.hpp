@@ -15,6 +15,7 @@ struct statistics {
   std::uint64_t pages_deferred = 0;             ///< blocks that could not move when they first wanted to
   std::uint64_t pages_retried = 0;              ///< deferred blocks whose copy began later
   std::uint64_t pages_loaded = 0;               ///< copies to the GPU that completed
+  std::uint64_t pages_branched = 0;             ///< private copies of shared pages that a prompt left half way
   std::uint64_t pages_evicted = 0;              ///< pages of idle blocks that were given up or demoted
   std::uint64_t copies_failed = 0;              ///< page copies that failed, each try
   std::uint64_t prefix_blocks_hit = 0;          ///< blocks matched at open, of one full group

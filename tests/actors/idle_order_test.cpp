@@ -83,24 +83,30 @@ TEST_CASE("a page leaves the list wherever it stands") {
   REQUIRE(r.idle.host.front() == nullptr);
 }
 
-TEST_CASE("GPU pages whose host page is there stand apart from those that would be lost") {
+TEST_CASE("a page that a published row may still name is idle and cannot be taken") {
   idle_rig r;
-  block& dirty = r.add(1);
+  block& named = r.add(1);
   block& clean = r.add(2);
-  clean.host = host_slot{5};
-  for (block* b : {&dirty, &clean}) {
-    b->gpu = gpu_slot{0};
-    r.idle.gpu_list_of(*b).insert(*b);
-  }
-  REQUIRE(r.order(r.idle.gpu_clean) == ids{2});
-  REQUIRE(r.order(r.idle.gpu_only) == ids{1});
+  block& only = r.add(3);
+  r.idle.gpu_named.insert(named);
+  r.idle.host_named.insert(named);
+  r.idle.gpu_clean.insert(clean);
+  r.idle.host.insert(clean);
+  r.idle.gpu_only.insert(only);
+  REQUIRE(r.idle.gpu_available() == 2);
+  REQUIRE_FALSE(r.idle.gives_gpu(named));
+  REQUIRE_FALSE(r.idle.gives_host(named));
+  for (const block* b : {&clean, &only})
+    REQUIRE(r.idle.gives_gpu(*b));
+  REQUIRE(r.idle.gives_host(clean));
+  REQUIRE_FALSE(r.idle.gives_host(only));
 }
 
 TEST_CASE("a block's pages are listed on each tier, and both go with it") {
   idle_rig r;
   block& b = r.add(1);
   b.host = host_slot{5};
-  r.idle.gpu_list_of(b).insert(b);
+  r.idle.gpu_clean.insert(b);
   r.idle.host.insert(b);
   r.idle.remove(b);
   REQUIRE(r.idle.gpu_clean.empty());

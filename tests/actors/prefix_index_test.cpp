@@ -117,6 +117,68 @@ TEST_CASE("a chain as long as a long prompt ends as a whole") {
   REQUIRE(index.nodes() == 0);
 }
 
+TEST_CASE("a namespace ends with the last that refers to it, and begins anew") {
+  prefix_index index{1};
+  index.add_reference(index.find_or_add(index.root("x", ""), 11, tokens{1}));
+  index.drop_reference(*index.find(index.root("x", ""), 11, tokens{1}));
+  REQUIRE(index.find(index.root("x", ""), 11, tokens{1}) == nullptr);
+  index.find_or_add(index.root("x", ""), 11, tokens{1});
+  REQUIRE(index.nodes() == 1);
+}
+
+namespace {
+
+constexpr auto every = [](const prefix_node&) { return true; };
+
+} // namespace
+
+TEST_CASE("of the children that begin alike the one that shares the most tokens is found") {
+  prefix_index index{1};
+  prefix_node& root = index.root("", "");
+  index.find_or_add(root, 11, tokens{1, 2, 3, 4});
+  prefix_node& longest = index.find_or_add(root, 12, tokens{1, 2, 5, 6});
+  index.find_or_add(root, 13, tokens{1, 7, 5, 9});
+  using found = std::pair<prefix_node*, std::uint32_t>;
+  REQUIRE(index.longest_start(root, tokens{1, 2, 5, 9}, every) == found{&longest, 3});
+  REQUIRE(index.longest_start(root, tokens{1, 2, 5}, every) == found{&longest, 3}); // the prompt ends there
+  REQUIRE(index.longest_start(root, tokens{2, 2, 5, 6}, every) == found{nullptr, 0});
+  REQUIRE(index.longest_start(root, tokens{}, every) == found{nullptr, 0});
+  REQUIRE(index.longest_start(root, tokens{1, 2, 5, 9}, [&](const prefix_node& n) { return &n != &longest; }).second ==
+          2);
+  REQUIRE(index.longest_start(longest, tokens{1, 2, 5, 9}, every) == found{nullptr, 0});
+  REQUIRE(index.longest_start(index.root("x", ""), tokens{1, 2, 5, 9}, every) == found{nullptr, 0});
+}
+
+TEST_CASE("children that begin alike can end in any order") {
+  for (std::size_t first = 0; first < 3; ++first)
+    for (std::size_t second = 0; second < 3; ++second) {
+      if (first == second)
+        continue;
+      prefix_index index{1};
+      prefix_node& root = index.root("", "");
+      std::vector<prefix_node*> nodes;
+      for (token t = 0; t < 3; ++t) {
+        nodes.push_back(&index.find_or_add(root, static_cast<std::uint64_t>(t), tokens{1, t}));
+        index.add_reference(*nodes.back());
+      }
+      index.drop_reference(*nodes[first]);
+      index.drop_reference(*nodes[second]);
+      const auto left = 3 - first - second;
+      REQUIRE(index.longest_start(root, tokens{1, static_cast<token>(left)}, every).first == nodes[left]);
+      REQUIRE(index.longest_start(root, tokens{1, static_cast<token>(first)}, every).second == 1);
+    }
+}
+
+TEST_CASE("of many children that begin alike the newest are looked at") {
+  prefix_index index{1};
+  prefix_node& root = index.root("", "");
+  for (token t = 0; t < 40; ++t)
+    index.find_or_add(root, static_cast<std::uint64_t>(t), tokens{1, t});
+  REQUIRE(index.longest_start(root, tokens{1, 39}, every).second == 2);
+  REQUIRE(index.longest_start(root, tokens{1, 8}, every).second == 2);
+  REQUIRE(index.longest_start(root, tokens{1, 7}, every).second == 1);
+}
+
 TEST_CASE("broken contracts of the prefix index say what they saw") {
   prefix_index index{1};
   prefix_node& a = index.find_or_add(index.root("", ""), 11, tokens{1});

@@ -88,8 +88,9 @@ TEST_CASE("a completion that comes late or twice is ignored") {
   const row_seq seq = r.requests.at(R1).seq;
   const bool gone = GENERATE(false, true); // the block has gone meanwhile
   const move_result again =
-      GENERATE_COPY(move_result{move.move, move.block, true}, move_result{move.move, move.block, false},
-                    move_result{move_id{999}, move.block, true}); // a number that was never given
+      GENERATE_COPY(move_result{move.move, move.block, move_outcome::completed},
+                    move_result{move.move, move.block, move_outcome::failed},
+                    move_result{move_id{999}, move.block, move_outcome::completed}); // a number that was never given
   if (gone)
     r.close(R1);
   r.send(copies_done{{again}});
@@ -104,7 +105,7 @@ TEST_CASE("the completion of an earlier try does not end a later one") {
   entering r(3);
   const page_move first = r.under_way[0];
   r.copies_end(false);
-  r.send(copies_done{{{first.move, first.block, true}}});
+  r.send(copies_done{{{first.move, first.block, move_outcome::completed}}});
   REQUIRE(r.tiers(R1) == "gg");
   REQUIRE(r.counters().copies == 1);
   r.copies_end();

@@ -120,11 +120,12 @@ TEST_CASE("words under an id that was never registered are ignored") {
   require_nothing_left(r);
 }
 
-TEST_CASE("a request without a row that dies gives everything back at once") {
+TEST_CASE("a request without a row that dies gives everything back when it is buried") {
   registry_rig r(sparse_only(4, 4));
   r.open(R1, "Ax");
   r.grow(R1, 2);
   r.die(R1);
+  r.send(bury_request{R1, {}});
   REQUIRE(r.free(tier::gpu) == 4);
   REQUIRE(r.dropped.empty());
   require_nothing_left(r);
@@ -141,6 +142,7 @@ TEST_CASE("a request without a row that dies before it acknowledged a number lea
   r.copies_end(); // R1 is told, and dies before it can answer
   REQUIRE(r.retiring(tier::gpu) == 1);
   r.die(R1);
+  r.send(bury_request{R1, {}});
   REQUIRE(r.retiring(tier::gpu) == 0);
   require_nothing_left(r);
 }
@@ -168,6 +170,7 @@ TEST_CASE("a request that dies while its reply waits for a submission gets its s
   r.die(R2);
   r.submit();
   REQUIRE_FALSE(r.requests.at(R2).answered);
+  r.send(bury_request{R2, {}});
   r.copies_end();
   REQUIRE(r.taken(tier::gpu) == 0);
   REQUIRE(r.open(R3, "ABz").matched_tokens == 8);

@@ -1,5 +1,7 @@
 #include "tests/actors/registry_rig.hpp"
 
+#include <cctype>
+
 namespace kvferry::test {
 
 namespace {
@@ -50,7 +52,8 @@ block_keys registry_rig::keys_of(const std::string& text, std::size_t first, std
     if (o < first)
       continue;
     keys.hashes.push_back(forced_hash ? *forced_hash : chain);
-    keys.tokens.insert(keys.tokens.end(), block_tokens, static_cast<token>(text[o]));
+    for (std::uint32_t i = 0; i < block_tokens; ++i)
+      keys.tokens.push_back(i < block_tokens / 2 ? std::toupper(text[o]) : text[o]);
   }
   return keys;
 }
@@ -62,6 +65,8 @@ void registry_rig::take(const outgoing& each) {
     last_copies = *copies;
     return;
   }
+  if (auto* message = each.body.get_if<cancel_copies>())
+    cancels.insert(cancels.end(), message->moves.begin(), message->moves.end());
   if (auto* message = each.body.get_if<request_lost>())
     lost.push_back(message->request);
   if (auto* message = each.body.get_if<drop_row>())

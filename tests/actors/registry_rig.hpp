@@ -1,5 +1,6 @@
 // The page registry alone: requests, storage and publishers are played by the test. Blocks are letters: the prompt
-// "ABx" is three blocks of four tokens, and requests with the same letters in front share blocks.
+// "ABx" is three blocks of four tokens, and requests with the same letters in front share blocks. "A" and "a" share
+// their first two tokens.
 //
 // After each message the registry's invariants are checked, and that what it told each request is what it holds. A
 // request without a row acknowledges its numbers at once, as its actor would.
@@ -110,6 +111,10 @@ struct registry_rig {
     return transit(id, transition::suspend, 0, 0, {}, {}, std::move(running));
   }
   answer resume(request_id id) { return transit(id, transition::resume); }
+  answer shrink(request_id id, std::uint32_t blocks, fence_set running = {}) {
+    return transit(id, transition::shrink, 0, blocks, {}, {}, std::move(running));
+  }
+  answer drop(request_id id) { return transit(id, transition::drop); }
 
   /// Opens, takes a page for each block, writes all but the last and commits these.
   void prefill(request_id id, const std::string& text) {
@@ -156,7 +161,7 @@ struct registry_rig {
       submit();
     copies_done message;
     for (const page_move& move : std::exchange(under_way, {}))
-      message.results.push_back({move.move, move.block, well(move)});
+      message.results.push_back({move.move, move.block, well(move) ? move_outcome::completed : move_outcome::failed});
     send(std::move(message));
   }
 
@@ -168,6 +173,19 @@ struct registry_rig {
   void all_copies_end() {
     while (!under_way.empty())
       copies_end();
+  }
+
+  /// Storage forgets what it was asked to, as far as it is on no stream.
+  void cancel() {
+    copies_done done;
+    for (move_id asked : std::exchange(cancels, {}))
+      for (std::vector<page_move>* moves : {&unsubmitted, &under_way})
+        std::erase_if(*moves, [&](const page_move& move) {
+          if (move.move == asked && moves == &unsubmitted)
+            done.results.push_back({move.move, move.block, move_outcome::cancelled});
+          return move.move == asked;
+        });
+    send(std::move(done));
   }
 
   // -- sending and looking
@@ -246,6 +264,7 @@ struct registry_rig {
   std::map<request_id, answer> answers;
   std::vector<page_move> unsubmitted;
   std::vector<page_move> under_way;
+  std::vector<move_id> cancels;    ///< asked of storage
   copy_pages last_copies;          ///< as sent last
   std::vector<request_id> lost;    ///< request_lost
   std::vector<request_id> dropped; ///< drop_row

@@ -3,7 +3,7 @@
 
 namespace kvferry::test {
 
-TEST_CASE("open asks the registry with the keys of all whole blocks, and answers when it has") {
+TEST_CASE("open asks the registry with the keys of all whole blocks and all tokens, and answers when it has") {
   request_rig r;
   r.send(open_request{call_id{1}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, "lora", "tenant"});
   REQUIRE(r.names() == strings{"page_registry match_prefix"});
@@ -14,7 +14,7 @@ TEST_CASE("open asks the registry with the keys of all whole blocks, and answers
   REQUIRE(asked.prompt_tokens == 9);
   REQUIRE(asked.keys.first == 0);
   REQUIRE(asked.keys.hashes.size() == 2);
-  REQUIRE(asked.keys.tokens == std::vector<token>{1, 2, 3, 4, 5, 6, 7, 8});
+  REQUIRE(asked.keys.tokens == std::vector<token>{1, 2, 3, 4, 5, 6, 7, 8, 9});
   r.send(pages_granted{call_id{1}, request_rig::granting(1, 2, request_rig::gpu_pages(0, 2)), 8, false});
   const auto opened = r.only<request_opened>();
   REQUIRE(opened.call == call_id{1});

@@ -9,7 +9,7 @@ namespace kvferry::test {
 namespace {
 
 page_move move_of(std::uint64_t number, move_kind kind, std::uint32_t gpu, std::uint32_t host) {
-  return {move_id{number}, kind, block_id{number + 100}, group_id{0}, gpu_slot{gpu}, host_slot{host}};
+  return {move_id{number}, kind, block_id{number + 100}, group_id{0}, gpu_slot{gpu}, host_slot{host}, gpu_slot::none()};
 }
 
 struct storage_rig {
@@ -80,7 +80,7 @@ TEST_CASE("each move is answered once, with its block and whether its bytes are 
   for (std::size_t i = 0; i < 3; ++i) {
     REQUIRE(done.results[i].move == move_id{i + 1});
     REQUIRE(done.results[i].block == block_id{i + 101});
-    REQUIRE(done.results[i].ok == (i != 1));
+    REQUIRE(done.results[i].outcome == (i != 1 ? move_outcome::completed : move_outcome::failed));
   }
   REQUIRE(r.store.state.unfinished() == 0);
   r.store.send(copy_completed{at, {}});
@@ -96,7 +96,7 @@ TEST_CASE("submissions of both directions end apart, in either order") {
   r.store.send(copy_completed{all[1].submitted, {}});
   REQUIRE(r.store.only<copies_done>().results.at(0).move == move_id{2});
   r.store.send(copy_completed{all[0].submitted, {0}});
-  REQUIRE_FALSE(r.store.only<copies_done>().results.at(0).ok);
+  REQUIRE(r.store.only<copies_done>().results.at(0).outcome == move_outcome::failed);
 }
 
 TEST_CASE("bytes go the right way, and the right pages") {
@@ -173,6 +173,34 @@ TEST_CASE("a load into a slot whose demotion has ended waits for nothing") {
   const fence load = r.submitted().at(0).submitted;
   r.device.gpu->run_all();
   REQUIRE(r.device.gpu->passed(load));
+}
+
+TEST_CASE("a branch is copied within the GPU, on the stream of the loads, or loaded from its host page") {
+  storage_rig r;
+  page_move within = move_of(1, move_kind::branch, 1, 0);
+  within.host = host_slot::none();
+  within.from = gpu_slot{2};
+  const page_move from_host = move_of(2, move_kind::branch, 3, 4);
+  r.copy({within, from_host}, true);
+  REQUIRE(r.submitted().size() == 2);
+  REQUIRE(storage_rig::numbers(r.submitted()[0]) == ids{1});
+  REQUIRE(storage_rig::numbers(r.submitted()[1]) == ids{2});
+  REQUIRE(r.submitted()[0].submitted.stream == r.submitted()[1].submitted.stream);
+}
+
+TEST_CASE("what is on no stream can be cancelled, and is answered once") {
+  storage_rig r;
+  r.store.send(copy_pages{{move_of(1, move_kind::offload, 0, 0), move_of(2, move_kind::load, 1, 1)}, {}, {}, false});
+  r.store.send(cancel_copies{{move_id{2}, move_id{9}}});
+  const copies_done done = r.store.only<copies_done>();
+  REQUIRE(done.results.size() == 1);
+  REQUIRE(done.results[0].move == move_id{2});
+  REQUIRE(done.results[0].outcome == move_outcome::cancelled);
+  r.store.send(submit_copies{});
+  REQUIRE(r.store.only<copies_submitted>().moves.size() == 1);
+  r.store.send(cancel_copies{{move_id{1}, move_id{2}}}); // too late
+  REQUIRE(r.store.count<copies_done>() == 0);
+  REQUIRE(r.store.state.unfinished() == 1);
 }
 
 } // namespace kvferry::test

@@ -16,6 +16,11 @@ struct three_blocks {
       b[i].id = block_id{i + 1};
   }
 
+  void defer(block& which, std::uint64_t publications) {
+    which.deferred_at = publications + 1;
+    deferred.add(which);
+  }
+
   std::vector<std::uint64_t> due(std::uint64_t publications, std::uint64_t bound) {
     std::vector<std::uint64_t> ids;
     deferred.take_due(publications, bound, [&](block& which) { ids.push_back(which.id.value()); });
@@ -60,7 +65,7 @@ TEST_CASE("a block waits once, and one that does not wait can be taken out") {
 
 TEST_CASE("a deferral is due after as many publications as the bound says, and not before") {
   three_blocks blocks;
-  blocks.deferred.add(blocks.b[0], 10); // after ten publications
+  blocks.defer(blocks.b[0], 10); // after ten publications
   REQUIRE(blocks.due(11, 2).empty());
   REQUIRE(blocks.due(12, 2) == ids{1});
   REQUIRE(blocks.due(13, 2).empty()); // once
@@ -68,9 +73,9 @@ TEST_CASE("a deferral is due after as many publications as the bound says, and n
 
 TEST_CASE("deferrals are due in the order in which they began") {
   three_blocks blocks;
-  blocks.deferred.add(blocks.b[2], 0);
-  blocks.deferred.add(blocks.b[0], 0);
-  blocks.deferred.add(blocks.b[1], 1);
+  blocks.defer(blocks.b[2], 0);
+  blocks.defer(blocks.b[0], 0);
+  blocks.defer(blocks.b[1], 1);
   REQUIRE(blocks.due(5, 5) == ids{3, 1});
   REQUIRE(blocks.due(6, 5) == ids{2});
 }
@@ -78,7 +83,7 @@ TEST_CASE("deferrals are due in the order in which they began") {
 TEST_CASE("a deferral that ended meanwhile is not due") {
   three_blocks blocks;
   for (block& b : blocks.b)
-    blocks.deferred.add(b, 0);
+    blocks.defer(b, 0);
   blocks.b[0].deferred_at = 0;  // decided
   blocks.b[1] = block{};        // gone
   blocks.b[1].id = block_id{7}; // its record is another block's
@@ -88,16 +93,16 @@ TEST_CASE("a deferral that ended meanwhile is not due") {
 
 TEST_CASE("a block that was decided and is deferred again waits its full time again") {
   three_blocks blocks;
-  blocks.deferred.add(blocks.b[0], 0);
+  blocks.defer(blocks.b[0], 0);
   blocks.b[0].deferred_at = 0;
-  blocks.deferred.add(blocks.b[0], 3);
+  blocks.defer(blocks.b[0], 3);
   REQUIRE(blocks.due(5, 5).empty());
   REQUIRE(blocks.due(8, 5) == ids{1});
 }
 
 TEST_CASE("a bound of nothing is due at the next look") {
   three_blocks blocks;
-  blocks.deferred.add(blocks.b[0], 4);
+  blocks.defer(blocks.b[0], 4);
   REQUIRE(blocks.due(4, 0) == ids{1});
 }
 

@@ -47,6 +47,7 @@ public:
     fill(s.on);
     for (std::uint32_t* count : {&s.needed, &s.free, &s.in_copy, &s.fenced, &s.unpublished, &s.held})
       fill(*count);
+    fill(s.batches);
   }
 
   template <class T>

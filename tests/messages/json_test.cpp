@@ -74,11 +74,11 @@ TEST_CASE("messages look as documented in JSON") {
           R"({"request":7,"call":null,"kind":"enter_decode","history":{"tokens":12,"written":[[1,5]],"running":[]},)"
           R"("capacity_blocks":0,"commit":{"first":2,"hashes":[18446744073709551615],"tokens":[1,-2,3,4]}})");
   REQUIRE(to_string(any_message{flush_copies{}}) == "flush_copies {}");
-  transition_refused refused{call_id{3},
-                             {error_code::gpu_full, "full", shortage{group_id{1}, tier::host, 1, 2, 3, 4, 5, 6}}};
+  transition_refused refused{
+      call_id{3}, {error_code::gpu_full, "full", shortage{group_id{1}, tier::host, 1, 2, 3, 4, 5, 6, {batch_id{2}}}}};
   REQUIRE(body_json(any_message{refused}).dump() ==
           R"({"call":3,"why":{"code":"gpu_full","message":"full","numbers":{"group":1,"on":"host","needed":1,"free":2,)"
-          R"("in_copy":3,"fenced":4,"unpublished":5,"held":6}}})");
+          R"("in_copy":3,"fenced":4,"unpublished":5,"held":6,"batches":[2]}}})");
 }
 
 TEST_CASE("a message of an unknown name is refused by name") {
