@@ -119,7 +119,7 @@ void request_cache::begin(const join_batch& message, outbox& out) {
     return;
   batch_ = message.batch;
   out.send(batch_changed{id_, batch_});
-  table_.update_history(decoding_, history_ / tokens_per_block_);
+  table_.update_history(decoding_ && visible(), history_ / tokens_per_block_);
   out.send(batch_, join_row{id_, seq_, visible() ? table_.all() : std::vector<page_change>{},
                             visible() ? table_.history() : std::vector<group_history>{}});
 }
@@ -176,6 +176,13 @@ void request_cache::apply(row_seq seq, const std::vector<page_change>& changes) 
   seq_ = std::max(seq_, seq);
 }
 
+/// Changes may name blocks that are new, and blocks that are no more.
+void request_cache::take_grant(const grant& granted) {
+  table_.resize(std::max(table_.blocks(), granted.blocks));
+  apply(granted.seq, granted.changes);
+  table_.resize(granted.blocks);
+}
+
 call_done request_cache::reply_to(const grant& granted) const {
   call_done done;
   done.after = granted.after;
@@ -185,8 +192,7 @@ call_done request_cache::reply_to(const grant& granted) const {
 }
 
 void request_cache::handle(const pages_granted& message, outbox& out) {
-  table_.resize(message.granted.blocks);
-  apply(message.granted.seq, message.granted.changes);
+  take_grant(message.granted);
   status_ = message.loading ? status::loading : status::active;
   const bool opening = running_ && std::holds_alternative<open_request>(*running_);
   if (opening) {
@@ -205,8 +211,7 @@ void request_cache::handle(const pages_granted& message, outbox& out) {
 }
 
 void request_cache::handle(const advanced& message, outbox& out) {
-  table_.resize(message.granted.blocks);
-  apply(message.granted.seq, message.granted.changes);
+  take_grant(message.granted);
   committed_ = message.committed_blocks;
   const bool dropping = running_ && std::holds_alternative<drop_request>(*running_);
   const bool suspending = running_ && std::holds_alternative<suspend_request>(*running_);

@@ -90,6 +90,7 @@ private:
   bool require_status(bool right, std::string_view wanted, outbox& out);
   call_done reply_to(const grant& granted) const;
   void apply(row_seq seq, const std::vector<page_change>& changes);
+  void take_grant(const grant& granted);
   void show(bool whole, const std::vector<page_change>& changes, outbox& out);
   void acknowledge_here(outbox& out);
   void left_row(outbox& out);

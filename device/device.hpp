@@ -69,6 +69,9 @@ public:
   /// Makes a stream of the runtime's own. `name` is used in reports.
   virtual stream_id create_stream(std::string_view name) = 0;
 
+  /// A graph is being captured from `stream`: nothing may be recorded on it, waited for on it or asked of it but this.
+  virtual bool capturing(stream_id stream) const = 0;
+
   /// Enqueues a position on `stream` and names it. The fence may be waited for as soon as this has returned.
   virtual fence record(stream_id stream) = 0;
 

@@ -88,6 +88,8 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
   if (!found)
     return tl::unexpected<error>{found.error()};
   batch_state& state = **found;
+  if (auto allowed = require_no_capture({{stream, state.stream}}); !allowed)
+    return tl::unexpected<error>{allowed.error()};
   settle_arrivals();
   kvferry::publish message{call_id::none(), {}, {order.begin(), order.end()}, stream, state.after, passed_};
   for (request_id request : state.seen_order)
@@ -111,6 +113,8 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
 expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream, bool begins) {
   if (auto state = find(id); !state)
     return tl::unexpected<error>{state.error()};
+  if (auto allowed = require_no_capture({{stream}}); !allowed)
+    return tl::unexpected<error>{allowed.error()};
   auto changed = wait_for<read_changed>(begins ? call(request_id::none(), begin_read{call_id::none(), stream}, id)
                                                : call(request_id::none(), end_read{call_id::none(), stream}, id));
   if (!changed)
@@ -122,8 +126,11 @@ expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream
 
 /// Calls of one kind go out together; what frees slots is done before what wants them.
 expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
-  if (auto state = find(id); !state)
+  auto state = find(id);
+  if (!state)
     return tl::unexpected<error>{state.error()};
+  if (auto allowed = require_no_capture({{input.stream, (*state)->stream}}); !allowed)
+    return tl::unexpected<error>{allowed.error()};
   step_fences_.clear();
   ++steps_;
   if (recorder_)
@@ -152,12 +159,18 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
   for (request_id request : input.enter_decode)
     if (known(request, step_call::enter_decode))
       entries.emplace_back(request, send_enter_decode(request));
+  auto note = [&](std::vector<sent_call>& sent, request_id request, step_call call, expected<call_id> id) {
+    if (id)
+      sent.emplace_back(request, *id);
+    else
+      refuse(request, call, id.error());
+  };
   for (request_id request : input.suspend)
     if (known(request, step_call::suspend))
-      suspensions.emplace_back(request, send_suspend(request, {}));
+      note(suspensions, request, step_call::suspend, send_suspend(request, {}));
   for (request_id request : input.close)
     if (known(request, step_call::close))
-      closes.emplace_back(request, send_close(request, {}));
+      note(closes, request, step_call::close, send_close(request, {}));
   for (auto [request, sent] : advances)
     if (auto done = wait_for_done(sent); !done)
       refuse(request, step_call::advance, done.error());

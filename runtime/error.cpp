@@ -17,6 +17,7 @@ std::string_view to_string(error_code code) {
   case error_code::in_other_batch: return "in_other_batch";
   case error_code::exceeds_max_blocks: return "exceeds_max_blocks";
   case error_code::read_open: return "read_open";
+  case error_code::stream_capturing: return "stream_capturing";
   case error_code::not_published: return "not_published";
   case error_code::load_failed: return "load_failed";
   case error_code::must_recompute: return "must_recompute";

@@ -98,6 +98,8 @@ expected<void> runtime_impl::advance_history(const progress& made, stream_id wri
     return tl::unexpected<error>{record.error()};
   if (auto right = check_progress(**record, made); !right)
     return right;
+  if (auto allowed = require_no_capture({{written_on}}); !allowed)
+    return allowed;
   if (auto sent = send_advance(made.request, made, written_on))
     if (auto done = wait_for_done(*sent); !done)
       return tl::unexpected<error>{done.error()};
@@ -154,11 +156,13 @@ expected<decode_entry> runtime_impl::enter_decode(request_id request) {
   return finish_enter_decode(request, send_enter_decode(request));
 }
 
-call_id runtime_impl::send_suspend(request_id request, std::span<const stream_id> running) {
+expected<call_id> runtime_impl::send_suspend(request_id request, std::span<const stream_id> running) {
   request_record& record = requests_.at(request);
-  fence_set fences = running_fences(record, running);
+  const auto streams = running_streams(record, running);
+  if (auto allowed = require_no_capture(streams); !allowed)
+    return tl::unexpected<error>{allowed.error()};
   return call(request,
-              suspend_request{call_id::none(), report(record, std::move(fences)), std::exchange(record.accepted, {})},
+              suspend_request{call_id::none(), report(record, fences_on(streams)), std::exchange(record.accepted, {})},
               request);
 }
 
@@ -174,7 +178,10 @@ expected<void> runtime_impl::suspend(request_id request, std::span<const stream_
   auto record = find(request);
   if (!record)
     return tl::unexpected<error>{record.error()};
-  if (auto done = finish_suspend(request, send_suspend(request, running)); !done)
+  auto sent = send_suspend(request, running);
+  if (!sent)
+    return tl::unexpected<error>{sent.error()};
+  if (auto done = finish_suspend(request, *sent); !done)
     return tl::unexpected<error>{done.error()};
   return {};
 }
@@ -196,9 +203,11 @@ expected<void> runtime_impl::shrink(request_id request, std::uint32_t capacity_t
   auto record = find(request);
   if (!record)
     return tl::unexpected<error>{record.error()};
-  auto done = wait_for_done(call(
-      request, shrink_request{call_id::none(), report(**record, running_fences(**record, running)), capacity_tokens},
-      request));
+  const auto streams = running_streams(**record, running);
+  if (auto allowed = require_no_capture(streams); !allowed)
+    return allowed;
+  auto done = wait_for_done(
+      call(request, shrink_request{call_id::none(), report(**record, fences_on(streams)), capacity_tokens}, request));
   if (!done)
     return tl::unexpected<error>{done.error()};
   (*record)->capacity = done->capacity_tokens;
@@ -215,17 +224,18 @@ expected<void> runtime_impl::drop(request_id request) {
   return {};
 }
 
-call_id runtime_impl::send_close(request_id request, std::span<const stream_id> running) {
+expected<call_id> runtime_impl::send_close(request_id request, std::span<const stream_id> running) {
   request_record& record = requests_.at(request);
-  fence_set fences = running_fences(record, running);
-  return call(request, close_request{call_id::none(), report(record, std::move(fences))}, request);
+  const auto streams = running_streams(record, running);
+  if (auto allowed = require_no_capture(streams); !allowed)
+    return tl::unexpected<error>{allowed.error()};
+  return call(request, close_request{call_id::none(), report(record, fences_on(streams))}, request);
 }
 
 expected<void> runtime_impl::finish_close(request_id request, call_id id) {
   auto closed = wait_for<request_closed>(id);
   if (!closed && closed.error().code == error_code::actor_died && !port_.failure()) {
-    bury(request, {}); // its actor has died meanwhile: nothing is left to close
-    return {};
+    return bury(request, {}); // its actor has died meanwhile: nothing is left to close
   }
   forget(request);
   if (!closed)
@@ -234,11 +244,15 @@ expected<void> runtime_impl::finish_close(request_id request, call_id id) {
 }
 
 /// The registry keeps the pages of a request whose actor has died until it hears what may still run it.
-void runtime_impl::bury(request_id request, std::span<const stream_id> running) {
+expected<void> runtime_impl::bury(request_id request, std::span<const stream_id> running) {
   request_record& record = requests_.at(request);
-  send(bury_request{request, report(record, running_fences(record, running))});
+  const auto streams = running_streams(record, running);
+  if (auto allowed = require_no_capture(streams); !allowed)
+    return allowed;
+  send(bury_request{request, report(record, fences_on(streams))});
   run();
   forget(request);
+  return {};
 }
 
 expected<void> runtime_impl::close(request_id request, std::span<const stream_id> running) {
@@ -252,11 +266,12 @@ expected<void> runtime_impl::close(request_id request, std::span<const stream_id
       return fail(error_code::unknown_request, fmt::format("request {} was never opened", request.value()));
     return {}; // again: the same answer
   }
-  if (found->second.lost) {
-    bury(request, running);
-    return {};
-  }
-  return finish_close(request, send_close(request, running));
+  if (found->second.lost)
+    return bury(request, running);
+  auto sent = send_close(request, running);
+  if (!sent)
+    return tl::unexpected<error>{sent.error()};
+  return finish_close(request, *sent);
 }
 
 // -- completions and questions

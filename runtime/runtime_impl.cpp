@@ -179,17 +179,33 @@ fence runtime_impl::fence_on(stream_id stream) {
   return recorded;
 }
 
-fence_set runtime_impl::running_fences(const request_record& record, std::span<const stream_id> running) {
-  fence_set fences;
-  for (stream_id stream : running)
-    fences.add(fence_on(stream));
+/// Those named; none named: its batch's, and those that have written its history.
+std::vector<stream_id> runtime_impl::running_streams(const request_record& record,
+                                                     std::span<const stream_id> running) const {
   if (!running.empty())
-    return fences;
+    return {running.begin(), running.end()};
+  std::vector<stream_id> streams = record.streams;
   if (auto batch = batches_.find(record.batch); batch != batches_.end() && !batch->second.stream.is_none())
-    fences.add(fence_on(batch->second.stream));
-  for (stream_id stream : record.streams)
+    streams.push_back(batch->second.stream);
+  return streams;
+}
+
+fence_set runtime_impl::fences_on(std::span<const stream_id> streams) {
+  fence_set fences;
+  for (stream_id stream : streams)
     fences.add(fence_on(stream));
   return fences;
+}
+
+/// Design section 5: what cannot be captured is refused before anything is done.
+expected<void> runtime_impl::require_no_capture(std::span<const stream_id> streams) const {
+  for (stream_id stream : streams)
+    if (!stream.is_none() && device_->capturing(stream))
+      return fail(
+          error_code::stream_capturing,
+          fmt::format("stream {} is being captured into a graph: call before the capture begins or after it ends",
+                      stream.value()));
+  return {};
 }
 
 /// What the request's actor has not been told yet.

@@ -3,6 +3,7 @@
 #include "kvferry/host_device.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -163,6 +164,20 @@ public:
     run_when_eager();
   }
 
+  void begin_capture(stream_id stream) override {
+    auto lock = enter();
+    const std::uint32_t at = order_.index_of(stream);
+    KVFERRY_REQUIRE(!capturing_[at], "stream {} is being captured already", at);
+    capturing_[at] = true;
+  }
+
+  void end_capture(stream_id stream) override {
+    auto lock = enter();
+    const std::uint32_t at = order_.index_of(stream);
+    KVFERRY_REQUIRE(capturing_[at], "stream {} is not being captured", at);
+    capturing_[at] = false;
+  }
+
   // Asking ----------------------------------------------------------------------------------------------------------
 
   device_progress poll() override {
@@ -175,6 +190,11 @@ public:
     }
     progress.failed = runner_.take_failed();
     return progress;
+  }
+
+  bool capturing(stream_id stream) const override {
+    auto lock = enter();
+    return capturing_[order_.index_of(stream)];
   }
 
   bool passed(fence f) const override {
@@ -252,6 +272,7 @@ private:
 
   template <class Work>
   fence enqueue(std::uint32_t stream, std::string_view what, Work work, bool is_fence) {
+    KVFERRY_REQUIRE(!capturing_[stream], "'{}' on stream {}, which is being captured", what, stream);
     operation added{order_.enqueue(stream), is_fence, std::move(work)};
     fence position = is_fence ? order_.make_fence(added.at) : fence{};
     checker_.enqueued(stream, what);
@@ -298,6 +319,7 @@ private:
   host_pools pools_;
   std::vector<std::weak_ptr<host_memory>> staging_;
 
+  std::array<bool, streams_max> capturing_{}; // by stream
   stream_order order_;
   stream_queues queues_;
   order_checker checker_;

@@ -41,6 +41,8 @@ enum class error_code : std::uint8_t {
   exceeds_max_blocks,
   /// A publication was asked for while a read is open (`begin_read` without `end_read`).
   read_open,
+  /// A stream that the call would touch is being captured into a graph; the message names it. Call before or after.
+  stream_capturing,
   /// Nothing was published yet.
   not_published,
   /// Pages that the request wanted could not be copied back to the GPU; its matched tokens were cut.

@@ -117,6 +117,11 @@ public:
   virtual void hold_stream(stream_id stream) = 0;
   virtual void release_stream(stream_id stream) = 0;
 
+  /// Between these two the stream stands for one that a graph is captured from: calls of the runtime that would touch
+  /// it are refused with `stream_capturing`, and enqueueing on it breaks the contract.
+  virtual void begin_capture(stream_id stream) = 0;
+  virtual void end_capture(stream_id stream) = 0;
+
   /// The n-th page copy from now (0: the next) fails; also repeatedly.
   virtual void fail_copy(std::uint64_t nth) = 0;
 

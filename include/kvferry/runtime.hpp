@@ -1,7 +1,8 @@
 // The engine-facing interface: requests, their progress, and what became of their pages. The only place where a caller
 // may wait, and it waits for messages, never for the device.
 //
-// One thread at a time. Every call returns a value or a named error; a refused call leaves everything as it was.
+// One thread at a time. Every call returns a value or a named error; a refused call leaves everything as it was. A call
+// that touches a stream which is being captured into a graph is refused with `stream_capturing`.
 #pragma once
 
 #include <cstdint>

@@ -253,4 +253,19 @@ TEST_CASE("a number on its way to a batch that closes is acknowledged all the sa
   REQUIRE(acknowledged >= 3);
 }
 
+TEST_CASE("a suspended decoder that joins a batch shows neither pages nor history") {
+  request_rig r;
+  r.run();
+  r.decode(3);
+  r.send(owners_rebound{4, {request_rig::page(tier::host, 0, 9)}});
+  r.send(suspend_request{call_id{11}, {}, {}});
+  r.send(advanced{call_id{11}, request_rig::granting(5, 3), 0});
+  r.send(join_batch{call_id{12}, request_rig::batch});
+  REQUIRE(r.only<join_row>().pages.empty());
+  REQUIRE(r.only<join_row>().history.empty());
+  r.send(row_joined{request_rig::batch, row_id{3}});
+  r.send(query_storage{call_id{13}});
+  REQUIRE(r.only<storage_told>().history.empty());
+}
+
 } // namespace kvferry::test
