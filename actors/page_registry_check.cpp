@@ -99,9 +99,7 @@ std::vector<std::string> page_registry::quiet_findings() const {
                                    b.id.value(), b.has_gpu() ? std::to_string(b.gpu.value()) : "none",
                                    first.request == nullptr ? 0 : first.request->id.value(), first.ordinal));
   };
-  for (const block& b : blocks_) {
-    if (b.id.is_none())
-      continue;
+  auto look_at = [&](const block& b) {
     if (may_copy(b) && b.wait_ticket == 0)
       find(b, "9: due for the host, and forgotten");
     if (b.has_host() && has_movers(b))
@@ -109,7 +107,12 @@ std::vector<std::string> page_registry::quiet_findings() const {
     if (config_.defer_steps_max && b.deferred_at != 0 && b.wait_ticket == 0 && !b.copy && has_movers(b) &&
         b.failures <= config_.copy_retries && publications_ > b.deferred_at + *config_.defer_steps_max)
       find(b, fmt::format("9: deferred {} publications ago", publications_ - b.deferred_at));
-  }
+  };
+  for (const auto& [request, c] : claims_) // whatever may have to move has an active decoding owner on the GPU
+    for (std::size_t g = 0; c->active && c->stage == phase::decode && g < groups(); ++g)
+      for (block_ordinal o = 0; is_sparse(group_at(g)) && o < c->complete; ++o)
+        if (const claim_entry& entry = c->tables[g][o]; entry.bound == tier::gpu)
+          look_at(*entry.held);
   if (!parked_.empty())
     findings.push_back(fmt::format("13: the reply to request {} is parked", parked_.front().to.value()));
   return findings;

@@ -21,7 +21,6 @@ prefix_node& prefix_index::root(const std::string& adapter, const std::string& s
   if (!found) {
     found = std::make_unique<root_node>();
     found->name = name;
-    found->hash = std::hash<std::string>{}(name); // keeps the starts of namespaces apart
   }
   return *found;
 }
@@ -42,11 +41,10 @@ prefix_node& prefix_index::find_or_add(prefix_node& parent, std::uint64_t hash, 
   prefix_node*& first = by_hash_[hash];
   auto* node = new prefix_node{&parent, hash, {tokens.begin(), tokens.end()}, std::vector<block*>(groups_), first};
   first = node;
-  prefix_node*& newest = by_start_[start_of(parent, tokens.front())];
-  node->older = newest;
-  if (newest != nullptr)
-    newest->newer = node;
-  newest = node;
+  node->older = parent.newest_child;
+  if (node->older != nullptr)
+    node->older->newer = node;
+  parent.newest_child = node;
   ++parent.references;
   ++count_;
   return *node;
@@ -96,12 +94,7 @@ void prefix_index::unlink(prefix_node& node) {
     by_hash_.erase(entry);
   if (node.older != nullptr)
     node.older->newer = node.newer;
-  if (node.newer != nullptr)
-    node.newer->older = node.older;
-  else if (node.older != nullptr)
-    by_start_[start_of(*node.parent, node.tokens.front())] = node.older;
-  else
-    by_start_.erase(start_of(*node.parent, node.tokens.front()));
+  (node.newer != nullptr ? node.newer->older : node.parent->newest_child) = node.older;
 }
 
 } // namespace kvferry

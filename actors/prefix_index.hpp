@@ -27,8 +27,8 @@ struct prefix_node {
   prefix_node* same_hash = nullptr;
   std::uint32_t references = 0; ///< blocks, children, claims
 
-  // Neighbours among the nodes whose parent and first token are the same, the newest first.
-  prefix_node* newer = nullptr;
+  prefix_node* newest_child = nullptr;
+  prefix_node* newer = nullptr; ///< neighbours among its parent's children
   prefix_node* older = nullptr;
 };
 
@@ -51,7 +51,7 @@ public:
   prefix_node& find_or_add(prefix_node& parent, std::uint64_t hash, std::span<const token> tokens);
 
   /// The child of `parent` that shares the most leading tokens with `tokens`, and how many; null: none shares any.
-  /// Looks at children for which `usable(child)`, of many the newest 32: opening a request must stay cheap.
+  /// Looks at children for which `usable(child)`, of many the newest 256: opening a request must stay cheap.
   template <class Usable>
   std::pair<prefix_node*, std::uint32_t> longest_start(const prefix_node& parent, std::span<const token> tokens,
                                                        Usable usable) const;
@@ -68,15 +68,11 @@ public:
   std::size_t nodes() const { return count_; }
 
 private:
-  static std::uint64_t start_of(const prefix_node& parent, token first) {
-    return (parent.hash ^ static_cast<std::uint32_t>(first)) * 0x9E3779B97F4A7C15u;
-  }
   void unlink(prefix_node& node);
 
   std::size_t groups_;
   std::size_t count_ = 0;
   std::unordered_map<std::uint64_t, prefix_node*> by_hash_;
-  std::unordered_map<std::uint64_t, prefix_node*> by_start_; // the newest with that parent and first token
   struct root_node : prefix_node {
     std::string name;
   };
@@ -87,12 +83,11 @@ template <class Usable>
 std::pair<prefix_node*, std::uint32_t> prefix_index::longest_start(const prefix_node& parent,
                                                                    std::span<const token> tokens, Usable usable) const {
   std::pair<prefix_node*, std::uint32_t> best{nullptr, 0};
-  auto first = tokens.empty() ? by_start_.end() : by_start_.find(start_of(parent, tokens.front()));
-  prefix_node* child = first == by_start_.end() ? nullptr : first->second;
-  for (int looked_at = 0; child != nullptr && looked_at < 32; child = child->older, ++looked_at) {
+  prefix_node* child = tokens.empty() ? nullptr : parent.newest_child;
+  for (int looked_at = 0; child != nullptr && looked_at < 256; child = child->older, ++looked_at) {
     const auto differs = std::ranges::mismatch(child->tokens, tokens).in2;
     const auto shared = static_cast<std::uint32_t>(differs - tokens.begin());
-    if (child->parent == &parent && shared > best.second && usable(*child))
+    if (shared > best.second && usable(*child))
       best = {child, shared};
   }
   return best;

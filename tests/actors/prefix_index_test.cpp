@@ -172,11 +172,11 @@ TEST_CASE("children that begin alike can end in any order") {
 TEST_CASE("of many children that begin alike the newest are looked at") {
   prefix_index index{1};
   prefix_node& root = index.root("", "");
-  for (token t = 0; t < 40; ++t)
+  for (token t = 0; t < 300; ++t)
     index.find_or_add(root, static_cast<std::uint64_t>(t), tokens{1, t});
-  REQUIRE(index.longest_start(root, tokens{1, 39}, every).second == 2);
-  REQUIRE(index.longest_start(root, tokens{1, 8}, every).second == 2);
-  REQUIRE(index.longest_start(root, tokens{1, 7}, every).second == 1);
+  REQUIRE(index.longest_start(root, tokens{1, 299}, every).second == 2);
+  REQUIRE(index.longest_start(root, tokens{1, 44}, every).second == 2);
+  REQUIRE(index.longest_start(root, tokens{1, 43}, every).second == 1);
 }
 
 TEST_CASE("broken contracts of the prefix index say what they saw") {
