@@ -1,0 +1,117 @@
+// Runs every file of this folder: with messages in order, and with five random orders of them. Each file is a section
+// of its name, and a test of its own in ctest.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "examples/scenario/parse.hpp"
+#include "examples/scenario/runner.hpp"
+#include "tests/catch.hpp"
+
+namespace scenarios::test {
+namespace {
+
+using kvferry::test::ContainsSubstring;
+
+const std::filesystem::path folder = KVFERRY_SCENARIO_DIR;
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& where) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(where))
+    if (entry.path().extension() == ".json" && entry.path().stem().extension() != ".schema")
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string findings_of(const scenario& plan, kvferry::delivery_order order, std::uint64_t seed) {
+  run_options options{plan.config, {}, true};
+  options.config.order = order;
+  options.config.seed = seed;
+  std::string text;
+  for (const finding& found : run_scenario(plan, options))
+    text += fmt::format("seed {}: {}\n", seed, to_string(found));
+  return text;
+}
+
+kvferry::configuration small_configuration() {
+  kvferry::configuration config;
+  config.tokens_per_block = 4;
+  config.groups = {{"kv", kvferry::group_kind::sparse, 0, {{"k", 64}}, 8, 8}};
+  return config;
+}
+
+constexpr const char* head = R"({"why": "w", "configuration": {"tokens_per_block": 4, "groups": [{"name": "kv",
+  "kind": "sparse", "buffers": [{"name": "k", "bytes_per_slot": 64}], "gpu_slots": 8, "host_slots": 8}]}, "steps": )";
+
+std::vector<finding> findings_of(const std::string& steps) {
+  auto plan = parse_scenario(head + steps + "}");
+  REQUIRE(plan);
+  return run_scenario(*plan, {small_configuration(), {}, true});
+}
+
+} // namespace
+
+TEST_CASE("a scenario holds", "[.each]") {
+  for (const auto& file : files_in(folder))
+    SECTION(file.stem().string()) {
+      auto plan = load_scenario(file);
+      INFO((plan ? std::string{} : plan.error().message));
+      REQUIRE(plan);
+      INFO(plan->why);
+      CHECK(findings_of(*plan, kvferry::delivery_order::fifo, 0) == "");
+      for (std::uint64_t seed = 1; seed <= 5; ++seed)
+        CHECK(findings_of(*plan, kvferry::delivery_order::random, seed) == "");
+    }
+}
+
+TEST_CASE("a wrong scenario file is refused with the path of the field") {
+  std::ifstream expected(folder / "bad" / "expected.txt");
+  REQUIRE(expected);
+  std::size_t told = 0;
+  for (std::string file, words; std::getline(expected, file, ' ') && std::getline(expected, words); ++told) {
+    INFO(file);
+    auto plan = load_scenario(folder / "bad" / file);
+    REQUIRE_FALSE(plan);
+    CHECK_THAT(plan.error().message, ContainsSubstring(words));
+  }
+  CHECK(told == files_in(folder / "bad").size());
+}
+
+TEST_CASE("what does not hold is a finding with the number and the text of its step") {
+  auto found = findings_of(R"([{"open": {"request": "A", "prompt": [[0, 8]], "matched": 4}},
+                               {"run": {"request": "A", "until": 8}},
+                               {"pages": {"request": "A", "places": ["host", "gpu"]}}])");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].step == 1);
+  CHECK(found[0].what == "matched_tokens is 0, but should be 4");
+  CHECK(found[1].step == 3);
+  CHECK_THAT(found[1].step_text, ContainsSubstring(R"("places":["host","gpu"])"));
+  CHECK(found[1].what == "the blocks are gpu gpu, but should be host gpu");
+}
+
+TEST_CASE("a call that should be refused and is not is a finding, and so is the wrong refusal") {
+  auto found = findings_of(R"([{"open": {"request": "A", "prompt": [[0, 8]]}},
+                               {"reserve": {"request": "A", "tokens": 8, "refused": {"code": "gpu_full"}}},
+                               {"reserve": {"request": "A", "tokens": 64,
+                                            "refused": {"code": "gpu_full", "needed": 14, "free": 7}}},
+                               {"resume": {"request": "A", "refused": {"code": "gpu_full"}}}])");
+  REQUIRE(found.size() == 4);
+  CHECK(found[0].what == "succeeded, but should be refused with gpu_full");
+  CHECK_THAT(found[1].what, ContainsSubstring("prompt_exceeds_gpu_pool") || ContainsSubstring("free is 6"));
+  CHECK_THAT(found.back().what, ContainsSubstring("wrong_status"));
+}
+
+TEST_CASE("the engine of a scenario finds a page that is read before it is written") {
+  auto found = findings_of(R"([{"open": {"request": "A", "prompt": [[0, 8]]}},
+                               {"reserve": {"request": "A", "tokens": 8}},
+                               {"add": {"request": "A"}},
+                               {"write": {"request": "A", "until": 8}}])");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].what == "nothing can be written: the request's row was not published");
+}
+
+} // namespace scenarios::test
