@@ -28,8 +28,9 @@ std::string published_row(const batch_record& b, kvferry::request_id request, st
       if (on != kvferry::tier::none)
         text += fmt::format(" {} {}", on == kvferry::tier::gpu ? "gpu" : "host", b.tables.groups[group].page_index[at]);
     }
-    return text + fmt::format(", num_blocks {}, version {}", b.tables.groups[group].num_blocks[row],
-                              b.tables.row_version[row]);
+    return text + (text.back() == ':' ? " empty" : "") +
+           fmt::format(", num_blocks {}, version {}", b.tables.groups[group].num_blocks[row],
+                       b.tables.row_version[row]);
   }
   return "no row";
 }

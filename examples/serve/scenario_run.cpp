@@ -4,6 +4,7 @@
 
 #include "examples/scenario/parse.hpp"
 #include "examples/scenario/runner.hpp"
+#include "kvferry/test_hooks.hpp"
 
 namespace serve {
 
@@ -18,6 +19,9 @@ kvferry::expected<std::size_t> run_scenario(const serve_options& options) {
     run.config.seed = options.seed;
   if (!options.record.empty())
     run.config.record_path = options.record;
+  if (!options.plant.empty())
+    if (auto planted = kvferry::plant_fault(options.plant); !planted)
+      return tl::unexpected(planted.error());
   fmt::print("{}\n\n", scenario->why);
   scenarios::runner running(*scenario, run);
   std::size_t told = 0;

@@ -96,13 +96,40 @@ TEST_CASE("what does not hold is a finding with the number and the text of its s
 TEST_CASE("a call that should be refused and is not is a finding, and so is the wrong refusal") {
   auto found = findings_of(R"([{"open": {"request": "A", "prompt": [[0, 8]]}},
                                {"reserve": {"request": "A", "tokens": 8, "refused": {"code": "gpu_full"}}},
-                               {"reserve": {"request": "A", "tokens": 64,
-                                            "refused": {"code": "gpu_full", "needed": 14, "free": 7}}},
-                               {"resume": {"request": "A", "refused": {"code": "gpu_full"}}}])");
+                               {"reserve": {"request": "A", "tokens": 36,
+                                            "refused": {"code": "gpu_full", "needed": 7, "free": 7}}},
+                               {"resume": {"request": "A", "refused": {"code": "gpu_full"}}},
+                               {"resume": {"request": "A"}}])");
   REQUIRE(found.size() == 4);
   CHECK(found[0].what == "succeeded, but should be refused with gpu_full");
-  CHECK_THAT(found[1].what, ContainsSubstring("prompt_exceeds_gpu_pool") || ContainsSubstring("free is 6"));
-  CHECK_THAT(found.back().what, ContainsSubstring("wrong_status"));
+  CHECK(found[1].what == "free is 6, but should be 7");
+  CHECK_THAT(found[2].what, ContainsSubstring("was refused with wrong_status") && ContainsSubstring("gpu_full"));
+  CHECK_THAT(found[3].what, ContainsSubstring("was refused with wrong_status"));
+}
+
+TEST_CASE("a name that nothing brings about is refused with its path") {
+  auto refused = [](const std::string& steps) {
+    auto plan = parse_scenario(head + steps + "}", "x");
+    REQUIRE_FALSE(plan);
+    return plan.error().message;
+  };
+  CHECK(refused(R"([{"close": {"request": "A"}}])") == "x: steps[0].close.request is \"A\", but must be a request's "
+                                                       "name that an earlier step opened: there is none yet");
+  CHECK(refused(R"([{"open": {"request": "A", "prompt": [[0, 4]]}}, {"close": {"request": "B"}}])") ==
+        "x: steps[1].close.request is \"B\", but must be a request's name that an earlier step opened: A");
+  CHECK(refused(R"([{"publish": {"batch": "b"}}])") ==
+        "x: steps[0].publish.batch is \"b\", but must be a batch's name that an earlier step created: main");
+  CHECK(refused(R"([{"hold": {"streams": ["compute", "copies"]}}])") ==
+        "x: steps[0].hold.streams[1] is \"copies\", but must be a stream's name that some step runs something on: "
+        "compute, copies to gpu, copies to host");
+  CHECK(refused(R"([{"open": {"request": "A", "prompt": [[0, 4]]}},
+                    {"pages": {"request": "A", "group": "vk", "places": []}}])") ==
+        "x: steps[1].pages.group is \"vk\", but must be a group's name: kv");
+  CHECK(refused(R"([{"same_page": {"blocks": ["there"]}}])") ==
+        "x: steps[0].same_page.blocks[0] is \"there\", but must be a name that an earlier step remembered: there is "
+        "none yet");
+  CHECK(refused(R"([{"poll": {}, "poll": {}}])") ==
+        "x: a field poll is given twice in one object, but must be given once");
 }
 
 TEST_CASE("the engine of a scenario finds a page that is read before it is written") {
