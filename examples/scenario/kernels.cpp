@@ -120,9 +120,11 @@ bool world::launch_write(request_record& r, std::uint32_t until, kvferry::stream
   if (until <= r.written)
     return true;
   const bool elsewhere = on != b.stream; // then it reads the tables between begin_read and end_read
-  if (elsewhere)
+  if (elsewhere) {
     if (!took(b.batch->begin_read(on), {}))
       return false;
+    device_->wait(on, device_->record(b.stream)); // the engine's own order: behind the kernels that read these pages
+  }
   for (const auto& [writer, last] : r.writers)
     if (writer != on)
       device_->wait(on, last); // the engine's own order: a token's KV comes after that of the tokens before
