@@ -1,5 +1,5 @@
-// Runs every file of this folder: with messages in order, and with five random orders of them. Each file is a section
-// of its name, and a test of its own in ctest.
+// Runs every file of this folder: with messages and device work in order, and with five random orders of both. Each
+// file is a section of its name, and a test of its own in ctest.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -30,11 +30,24 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& where) 
 std::string findings_of(const scenario& plan, kvferry::delivery_order order, std::uint64_t seed) {
   run_options options{plan.config, {}, true};
   options.config.order = order;
-  options.config.seed = seed;
+  options.config.seed = options.device.seed = seed;
+  if (order == kvferry::delivery_order::random)
+    options.device.drive = kvferry::drive_mode::random;
   std::string text;
   for (const finding& found : run_scenario(plan, options))
     text += fmt::format("seed {}: {}\n", seed, to_string(found));
   return text;
+}
+
+#if KVFERRY_TEST_HOOKS
+constexpr bool hooks = true;
+#else
+constexpr bool hooks = false;
+#endif
+
+bool kills(const scenario& plan) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(),
+                     [](const numbered_step& step) { return std::holds_alternative<kill_step>(step.what); });
 }
 
 kvferry::configuration small_configuration() {
@@ -62,6 +75,10 @@ TEST_CASE("a scenario holds", "[.each]") {
       INFO((plan ? std::string{} : plan.error().message));
       REQUIRE(plan);
       INFO(plan->why);
+      if (!hooks && kills(*plan)) {
+        SUCCEED("needs a build with KVFERRY_TEST_HOOKS");
+        return;
+      }
       CHECK(findings_of(*plan, kvferry::delivery_order::fifo, 0) == "");
       for (std::uint64_t seed = 1; seed <= 5; ++seed)
         CHECK(findings_of(*plan, kvferry::delivery_order::random, seed) == "");

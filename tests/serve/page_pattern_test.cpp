@@ -92,7 +92,7 @@ TEST_CASE("a stamp is the fragment's bytes at its place, and covers no token tha
   pages::fragment_pattern pattern(1, 0, s.bytes, s.tokens);
   for (std::uint64_t there : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{s.tokens} / 2, std::uint64_t{s.tokens}})
     for (std::uint64_t offset = 0; offset < s.bytes; ++offset) {
-      stamp found = pattern.at(std::span(chain).first(std::min<std::uint64_t>(there, s.tokens)), offset);
+      pages::stamp found = pattern.at(std::span(chain).first(std::min<std::uint64_t>(there, s.tokens)), offset);
       for (std::uint64_t i = 0; i < 8; ++i) {
         bool covered = offset + i < s.bytes && (offset + i) * s.tokens / s.bytes < there;
         std::uint64_t mask = found.mask >> (8 * i) & 0xff;
