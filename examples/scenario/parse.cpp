@@ -138,7 +138,6 @@ private:
         state_.wrong =
             state_.wrong.value_or(fmt::format("{} is unknown (found {}), but must be one of {}", path_of(path, word),
                                               fields.dump().substr(0, 60), fmt::join(step_words(), ", ")));
-      read.text = json{{word, fields}}.dump();
     }
     if (found.empty())
       return state_.refuse(path, step, fmt::format("a step: one of {}", fmt::join(step_words(), ", ")));
@@ -165,6 +164,15 @@ private:
   scenario made_;
 };
 
+/// Each step as the file has it, fields in its order, on one line.
+void note_texts(std::string_view text, scenario& made) {
+  auto steps = nlohmann::ordered_json::parse(text).at("steps");
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    steps[i].erase("note");
+    made.steps[i].text = steps[i].dump();
+  }
+}
+
 } // namespace
 
 std::vector<std::string_view> step_words() {
@@ -189,6 +197,10 @@ std::string to_string(const finding& found) {
 kvferry::expected<scenario> parse_scenario(std::string_view json, std::string_view source) {
   return parse_json(json)
       .and_then([](const nlohmann::json& text) { return scenario_reader(text).read_all(); })
+      .map([&](scenario made) {
+        note_texts(json, made);
+        return made;
+      })
       .map_error([&](kvferry::error problem) {
         problem.message = fmt::format("{}: {}", source, problem.message);
         return problem;
