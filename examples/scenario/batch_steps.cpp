@@ -41,15 +41,15 @@ bool world::add_to(request_record& r, const std::string& name, batch_record& b, 
 }
 
 /// True when it was published.
-bool world::publish(batch_record& b, const std::string& name, const std::vector<kvferry::request_id>& order,
-                    kvferry::stream_id on, const publish_step& wanted) {
+bool world::publish(batch_record& b, const std::vector<kvferry::request_id>& order, kvferry::stream_id on,
+                    const publish_step& wanted) {
   const kvferry::version_number before = b.version;
   auto published = b.batch->publish(order, on);
   if (!took(published, wanted.refused))
     return false;
   must_be("entries", wanted.entries, published->entries);
   must_be("changed", wanted.changed, published->version != before);
-  note_published(b, name, published->version, published->failed, on);
+  note_published(b, published->version, published->failed, on);
   if (wanted.failed) {
     std::set<std::string> should;
     for (const request_name& failed : *wanted.failed)
@@ -67,7 +67,7 @@ bool world::publish(batch_record& b, const std::string& name, const std::vector<
   return true;
 }
 
-void world::note_published(batch_record& b, const std::string&, kvferry::version_number version,
+void world::note_published(batch_record& b, kvferry::version_number version,
                            const std::vector<kvferry::request_id>& failed, kvferry::stream_id on) {
   b.version = version;
   b.stream = on;
@@ -119,7 +119,7 @@ void world::run(const publish_step& step) {
     for (const std::string& name : b->members)
       if (requests_.at(name).status == state::active)
         order.push_back(requests_.at(name).id);
-  publish(*b, step.batch.text, order, stream(step.stream), step);
+  publish(*b, order, stream(step.stream), step);
 }
 
 void world::run(const begin_read_step& step) {
@@ -233,7 +233,7 @@ void world::run(const step_step& step) {
     }
   note_ready(done->ready);
   check_ready(step.ready, {});
-  note_published(*b, step.batch.text, done->version, done->failed_rows, input.stream);
+  note_published(*b, done->version, done->failed_rows, input.stream);
   launch_check(*b, input.stream);
   for (const run_in_step& run : step.run)
     if (request_record& r = requests_.at(run.request.text);

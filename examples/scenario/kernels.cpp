@@ -110,7 +110,7 @@ void world::launch_check(batch_record& b, kvferry::stream_id on, std::optional<s
 bool world::launch_write(request_record& r, std::uint32_t until, kvferry::stream_id on) {
   auto in = batches_.find(r.batch);
   const bool shown = in != batches_.end() && in->second.version != 0;
-  if (!shown || until > layout_.blocks_of(until) * layout_.tokens_per_block || until > r.capacity) {
+  if (!shown || until > r.capacity) {
     find(!shown ? "nothing can be written: the request's row was not published"
                 : fmt::format("nothing can be written: there are slots for {} tokens", r.capacity));
     return false;

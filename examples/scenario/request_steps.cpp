@@ -43,7 +43,7 @@ void world::run(const run_step& step) {
   if (r->batch.empty() && !add_to(*r, step.request.text, *b, step.batch.text, {}))
     return;
   const kvferry::stream_id on = stream(step.stream);
-  if (!publish(*b, step.batch.text, {r->id}, on, {}) || !launch_write(*r, step.until, on))
+  if (!publish(*b, {r->id}, on, {}) || !launch_write(*r, step.until, on))
     return;
   if (took(runtime_->advance(progress_of(*r, step.until, step.commit), on), {}))
     note_reported(*r, step.until);

@@ -205,7 +205,7 @@ void world::finish() {
   }
   for (int round = 0; round < 2 && alive(); ++round) { // all rows once more, then none
     for (auto& [name, b] : batches_)
-      publish(b, name, {}, b.stream.is_none() ? stream({standard_stream}) : b.stream, {});
+      publish(b, {}, b.stream.is_none() ? stream({standard_stream}) : b.stream, {});
     settle();
     end_step();
     for (auto& [name, r] : requests_)

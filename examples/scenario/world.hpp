@@ -122,8 +122,8 @@ private:
   void note_capacity(request_record& r, std::uint32_t tokens);
   void note_left(request_record& r, const std::string& name);
   void note_ready(const std::vector<kvferry::ready_request>& ready);
-  void note_published(batch_record& b, const std::string& name, kvferry::version_number version,
-                      const std::vector<kvferry::request_id>& failed, kvferry::stream_id on);
+  void note_published(batch_record& b, kvferry::version_number version, const std::vector<kvferry::request_id>& failed,
+                      kvferry::stream_id on);
   void check_ready(const std::optional<std::vector<request_name>>& wanted, const std::vector<lost_load>& lost);
 
   // -- kernels
@@ -134,8 +134,8 @@ private:
   // -- parts of steps
   bool add_to(request_record& r, const std::string& name, batch_record& b, const std::string& batch,
               const std::optional<refusal>& refused);
-  bool publish(batch_record& b, const std::string& name, const std::vector<kvferry::request_id>& order,
-               kvferry::stream_id on, const publish_step& wanted);
+  bool publish(batch_record& b, const std::vector<kvferry::request_id>& order, kvferry::stream_id on,
+               const publish_step& wanted);
   void poll();
   void settle();
   void create_batch(const std::string& name, const kvferry::batch_config& config,
