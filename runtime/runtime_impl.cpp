@@ -223,10 +223,19 @@ void runtime_impl::forget(request_id request) {
   requests_.erase(found);
 }
 
-void runtime_impl::kill_request(request_id request) {
-  if (auto handle = environment_.find(request)) {
-    actor_environment::current_route() = {address{actor_kind::engine, 0}, address_of(request)};
-    caf_bridge::kill(handle);
+void runtime_impl::kill(const address& who) {
+  actor_environment::current_route() = {address{actor_kind::engine, 0}, who};
+  const auto end = [](const auto& handle) {
+    if (handle)
+      caf_bridge::kill(handle);
+  };
+  switch (who.kind) {
+  case actor_kind::engine: break;
+  case actor_kind::page_registry: end(environment_.registry); break;
+  case actor_kind::storage: end(environment_.storage); break;
+  case actor_kind::completions: end(environment_.completions); break;
+  case actor_kind::request_cache: end(environment_.find(request_id{who.number})); break;
+  case actor_kind::batch_publisher: end(environment_.find(batch_id{static_cast<std::uint32_t>(who.number)})); break;
   }
   run();
 }

@@ -65,7 +65,10 @@ public:
   expected<step_result> step(batch_id id, const step_input& input);
 
   /// Ends a request's actor as a crash would; for tests.
-  void kill_request(request_id request);
+  void kill_request(request_id request) { kill(address_of(request)); }
+
+  /// The same for any actor.
+  void kill(const address& who);
 
 private:
   struct batch_state {

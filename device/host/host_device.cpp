@@ -48,6 +48,14 @@ public:
     return added;
   }
 
+  std::optional<stream_id> find_stream(std::string_view name) const override {
+    auto lock = enter();
+    for (std::uint32_t i = 0; i < order_.size(); ++i)
+      if (order_.name(i) == name)
+        return stream_id{i};
+    return std::nullopt;
+  }
+
   fence record(stream_id stream) override {
     auto lock = enter();
     return enqueue(order_.index_of(stream), "record", record_point{}, true);

@@ -1,6 +1,6 @@
 #include "examples/serve/content.hpp"
 
-#include "examples/serve/mixing.hpp"
+#include "examples/pages/mixing.hpp"
 #include "examples/serve/workload_rows.hpp"
 
 namespace serve {
@@ -10,7 +10,7 @@ namespace {
 enum class source : std::uint64_t { block = 1, generated = 2, own_prompt = 3 };
 
 kvferry::token token_of(source from, std::uint64_t name, std::uint32_t position) {
-  std::uint64_t word = mix(name * 4 + static_cast<std::uint64_t>(from), position);
+  std::uint64_t word = pages::mix(name * 4 + static_cast<std::uint64_t>(from), position);
   return static_cast<kvferry::token>(word >> 33); // 31 bits: not negative
 }
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <memory>
 
-#include "examples/serve/page_writer.hpp"
+#include "examples/pages/page_writer.hpp"
 #include "examples/serve/verifier.hpp"
 #include "kvferry/host_device.hpp"
 
@@ -14,15 +14,16 @@ namespace serve {
 class device_steps {
 public:
   /// Everything passed must outlive this.
-  device_steps(kvferry::host_device& device, kvferry::stream_id stream, const page_layout& layout,
-               const kvferry::table_view& tables, verifier& checks, verify_mode mode, mismatch_log& log)
+  device_steps(kvferry::host_device& device, kvferry::stream_id stream, const pages::page_layout& layout,
+               const kvferry::table_view& tables, verifier& checks, verify_mode mode, pages::mismatch_log& log)
       : device_(device), stream_(stream), layout_(layout), tables_(tables), checks_(checks), mode_(mode), log_(log) {}
 
   /// Enqueues the step's kernels: first the new tokens' KV is written, then attention reads all of it.
-  void launch(step_plan plan) {
-    auto shared = std::make_shared<const step_plan>(std::move(plan));
-    device_.launch(stream_, "write_pages",
-                   [this, shared](kvferry::kernel& kernel) { write_pages(kernel, *shared, tables_, layout_, log_); });
+  void launch(pages::step_plan plan) {
+    auto shared = std::make_shared<const pages::step_plan>(std::move(plan));
+    device_.launch(stream_, "write_pages", [this, shared](kvferry::kernel& kernel) {
+      pages::write_pages(kernel, *shared, tables_, layout_, log_);
+    });
     if (mode_ != verify_mode::off)
       device_.launch(stream_, "attention", [this, shared](kvferry::kernel& kernel) { checks_.check(kernel, *shared); });
     in_flight_.push_back(device_.record(stream_));
@@ -37,11 +38,11 @@ public:
 private:
   kvferry::host_device& device_;
   kvferry::stream_id stream_;
-  const page_layout& layout_;
+  const pages::page_layout& layout_;
   const kvferry::table_view& tables_;
   verifier& checks_;
   verify_mode mode_;
-  mismatch_log& log_;
+  pages::mismatch_log& log_;
   std::deque<kvferry::fence> in_flight_;
 };
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "examples/pages/mixing.hpp"
 #include "examples/serve/content.hpp"
-#include "examples/serve/mixing.hpp"
 #include "examples/serve/progress_bar.hpp"
 
 namespace serve {
@@ -18,9 +18,9 @@ constexpr int quiet_rounds_max = 64;
 
 } // namespace
 
-engine::engine(const serve_options& options, const workload& requests, const page_layout& layout,
+engine::engine(const serve_options& options, const workload& requests, const pages::page_layout& layout,
                kvferry::runtime& runtime, kvferry::batch& batch, kvferry::host_device& device,
-               kvferry::stream_id stream, device_steps& steps, mismatch_log& log)
+               kvferry::stream_id stream, device_steps& steps, pages::mismatch_log& log)
     : options_(options), requests_(requests), layout_(layout), runtime_(runtime), batch_(batch), device_(device),
       steps_(steps), log_(log), clock_(device), control_(layout, stream), arrivals_(requests) {}
 
@@ -117,10 +117,10 @@ void engine::disturb() {
     job& j = (next++)->second;
     if (j.state != job_state::running)
       continue;
-    std::uint64_t word = mix(mix(options_.seed, step_), j.number);
-    if (happens(options_.abort, word))
+    std::uint64_t word = pages::mix(pages::mix(options_.seed, step_), j.number);
+    if (pages::happens(options_.abort, word))
       abort(j, "by chance");
-    else if (happens(options_.suspend, mix(word)))
+    else if (pages::happens(options_.suspend, pages::mix(word)))
       suspend(j);
   }
 }
@@ -139,9 +139,9 @@ kvferry::expected<void> engine::take(const kvferry::step_result& result) {
 }
 
 void engine::launch(kvferry::version_number version) {
-  step_plan plan = control_.launch(step_, version, live_);
-  bool computes =
-      std::ranges::any_of(plan.rows, [](const planned_row& row) { return row.written_tokens > row.history_tokens; });
+  pages::step_plan plan = control_.launch(step_, version, live_);
+  bool computes = std::ranges::any_of(
+      plan.rows, [](const pages::planned_row& row) { return row.written_tokens > row.history_tokens; });
   steps_.launch(std::move(plan));
   if (computes)
     progress_step_ = step_;

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "examples/pages/mismatch_log.hpp"
 #include "examples/serve/arrivals.hpp"
 #include "examples/serve/device_steps.hpp"
 #include "examples/serve/job.hpp"
-#include "examples/serve/mismatch_log.hpp"
 #include "examples/serve/options.hpp"
 #include "examples/serve/relief.hpp"
 #include "examples/serve/step_control.hpp"
@@ -35,9 +35,9 @@ struct engine_counts {
 class engine {
 public:
   /// Everything passed must outlive this.
-  engine(const serve_options& options, const workload& requests, const page_layout& layout, kvferry::runtime& runtime,
-         kvferry::batch& batch, kvferry::host_device& device, kvferry::stream_id stream, device_steps& steps,
-         mismatch_log& log);
+  engine(const serve_options& options, const workload& requests, const pages::page_layout& layout,
+         kvferry::runtime& runtime, kvferry::batch& batch, kvferry::host_device& device, kvferry::stream_id stream,
+         device_steps& steps, pages::mismatch_log& log);
 
   /// Serves all requests. Ends early with an error that no engine can do anything about.
   kvferry::expected<void> run();
@@ -70,12 +70,12 @@ private:
 
   const serve_options& options_;
   const workload& requests_;
-  const page_layout& layout_;
+  const pages::page_layout& layout_;
   kvferry::runtime& runtime_;
   kvferry::batch& batch_;
   kvferry::host_device& device_;
   device_steps& steps_;
-  mismatch_log& log_;
+  pages::mismatch_log& log_;
   call_clock clock_;
   step_control control_;
   arrivals arrivals_;

@@ -90,7 +90,7 @@ kvferry::expected<bool> engine::open_oldest() {
   while (tokens.size() < j.known) // what it had computed before it was closed to make room
     tokens.push_back(generated_token(j.number, static_cast<std::uint32_t>(tokens.size())));
   if (!j.chain) {
-    j.chain = std::make_shared<token_chain>();
+    j.chain = std::make_shared<pages::token_chain>();
     j.chain->append(tokens);
   }
   auto opened = clock_.measure([&] { return runtime_.open(std::move(tokens)); });

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "examples/serve/token_chain.hpp"
+#include "examples/pages/token_chain.hpp"
 #include "kvferry/error.hpp"
 #include "kvferry/ids.hpp"
 
@@ -27,14 +27,14 @@ struct job {
   std::uint64_t last_step = 0; ///< that it was part of, from 1; it has had a row since its first
 
   // In tokens: written ≤ known, reported ≤ written.
-  std::shared_ptr<token_chain> chain; ///< of the known tokens
-  std::uint32_t known = 0;            ///< prompt and output so far
-  std::uint32_t prefill_end = 0;      ///< known when it was opened; from there on it decodes
-  std::uint32_t matched = 0;          ///< were there when it was opened
-  std::uint32_t written = 0;          ///< their KV is written by steps that were launched
-  std::uint32_t reported = 0;         ///< kvferry was told of their KV
-  std::uint32_t told = 0;             ///< kvferry knows these tokens
-  std::uint32_t capacity = 0;         ///< have slots
+  std::shared_ptr<pages::token_chain> chain; ///< of the known tokens
+  std::uint32_t known = 0;                   ///< prompt and output so far
+  std::uint32_t prefill_end = 0;             ///< known when it was opened; from there on it decodes
+  std::uint32_t matched = 0;                 ///< were there when it was opened
+  std::uint32_t written = 0;                 ///< their KV is written by steps that were launched
+  std::uint32_t reported = 0;                ///< kvferry was told of their KV
+  std::uint32_t told = 0;                    ///< kvferry knows these tokens
+  std::uint32_t capacity = 0;                ///< have slots
   std::uint32_t outputs_left = 0;
 
   // What stops it.

@@ -1,13 +1,14 @@
 // kvferry-serve: a small continuous-batching engine that serves a real workload through kvferry on an emulated GPU, and
 // checks every byte that attention would read. Begin reading at engine.hpp.
 //
-// Exit status: 0 when all checks held, 1 when one did not, 2 when the command line, the configuration or the workload
-// is wrong.
+// Exit status: 0 when all checks held, 1 when one did not, 2 when the command line, the configuration, the workload
+// or the scenario is wrong.
 #include <cstdio>
 #include <fstream>
 
 #include <fmt/format.h>
 
+#include "examples/serve/scenario_run.hpp"
 #include "examples/serve/serve.hpp"
 
 namespace {
@@ -37,6 +38,10 @@ int main(int argc, char** argv) {
   if (!options) {
     fmt::print(options.error().status == 0 ? stdout : stderr, "{}", options.error().text);
     return options.error().status;
+  }
+  if (!options->scenario.empty()) {
+    auto findings = serve::run_scenario(*options);
+    return !findings ? refuse(findings.error()) : *findings == 0 ? all_held : check_failed;
   }
   auto requests = serve::workload_of(*options);
   if (!requests)

@@ -96,8 +96,11 @@ void add_workload(CLI::App& app, serve_options& o) {
   app.add_option("--workload", o.workload,
                  "requests to serve, Mooncake JSON lines or Azure CSV; found as given, in $KVFERRY_TRACES, or in "
                  "../shared/traces beside the project")
-      ->type_name("FILE")
-      ->required();
+      ->type_name("FILE");
+  app.add_option("--scenario", o.scenario,
+                 "steps to do and what must hold, instead of a workload; prints the page "
+                 "table after each")
+      ->type_name("FILE");
   auto take = [&o](auto count) { o.requests_max = count ? *count : std::numeric_limits<std::uint64_t>::max(); };
   add_count_or(app, "--requests", "all", "all", take, "requests to take from the front of the file");
   add_number(
@@ -196,6 +199,12 @@ tl::expected<serve_options, usage_stop> parse_options(int argc, const char* cons
   CLI::Option* config = add_files(app, options);
   try {
     app.parse(argc, argv);
+    if (options.workload.empty() && options.scenario.empty())
+      throw CLI::RequiredError("--workload");
+    if (!options.workload.empty() && !options.scenario.empty())
+      throw CLI::ValidationError("--scenario", "should be left out: --workload says what to run");
+    options.order_given = app.count("--order") > 0;
+    options.seed_given = app.count("--seed") > 0;
     for (const CLI::Option* option : replaced)
       if (*config && *option)
         throw CLI::ValidationError(option->get_name(), "should be left out: --config says it");

@@ -18,6 +18,7 @@ namespace serve {
 
 struct serve_options {
   std::string workload;
+  std::string scenario; ///< a file to run instead of a workload
   std::uint64_t requests_max = std::numeric_limits<std::uint64_t>::max();
   double time_scale = 1.0;
   bool skip_bad = false;
@@ -31,7 +32,8 @@ struct serve_options {
   kvferry::scheduler_kind scheduler = kvferry::scheduler_kind::stepped;
   kvferry::delivery_order order = kvferry::delivery_order::fifo;
   std::uint64_t seed = 1;
-  std::string config; ///< a file that says all of the above, from tokens_per_block on
+  bool order_given = false, seed_given = false; ///< else a scenario has its own
+  std::string config;                           ///< a file that says all of the above, from tokens_per_block on
 
   std::uint32_t step_ms = 30;
   std::uint32_t prefill_tokens = 8192;

@@ -21,14 +21,16 @@ kvferry::host_device_options device_options(const serve_options& options, const 
 }
 
 /// Rows as long as the longest request.
-kvferry::batch_config batch_for(const serve_options& options, const workload& requests, const page_layout& layout) {
+kvferry::batch_config batch_for(const serve_options& options, const workload& requests,
+                                const pages::page_layout& layout) {
   std::uint32_t longest = 0;
   for (const workload_request& request : requests.requests)
     longest = std::max(longest, request.prompt_tokens + request.output_tokens);
   return {.rows = options.rows, .max_blocks = layout.blocks_of(longest)};
 }
 
-run_report report_of(const engine& ran, const verifier& checks, const mismatch_log& log, const workload& requests) {
+run_report report_of(const engine& ran, const verifier& checks, const pages::mismatch_log& log,
+                     const workload& requests) {
   run_report report;
   const engine_counts& counts = ran.counts();
   report.requests = requests.requests.size();
@@ -71,14 +73,14 @@ kvferry::expected<run_report> serve_workload(const serve_options& options, const
   auto runtime = kvferry::runtime::create(*config, device->interface());
   if (!runtime)
     return tl::unexpected(runtime.error());
-  page_layout layout = layout_of(*config);
+  pages::page_layout layout = pages::layout_of(*config);
   auto batch = (*runtime)->create_batch(batch_for(options, requests, layout));
   if (!batch)
     return tl::unexpected(batch.error());
 
   kvferry::stream_id stream = device->create_stream("compute");
   kvferry::table_view tables = (*batch)->tables();
-  mismatch_log log;
+  pages::mismatch_log log;
   verifier checks(layout, tables, options.verify, log);
   device_steps steps(*device, stream, layout, tables, checks, options.verify, log);
   engine engine(options, requests, layout, **runtime, **batch, *device, stream, steps, log);

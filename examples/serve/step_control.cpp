@@ -140,8 +140,8 @@ std::vector<std::pair<job*, kvferry::error>> step_control::take(const kvferry::s
   return hopeless;
 }
 
-step_plan step_control::launch(std::uint64_t step, kvferry::version_number version, const job_map& live) {
-  step_plan plan{step, version, {}, {}};
+pages::step_plan step_control::launch(std::uint64_t step, kvferry::version_number version, const job_map& live) {
+  pages::step_plan plan{step, version, {}, {}};
   for (const step_work& work : work_) {
     job& j = *work.of;
     plan.rows.push_back({j.request, j.chain, j.decoding, j.written, work.until, j.capacity});

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "examples/pages/page_layout.hpp"
+#include "examples/pages/step_plan.hpp"
 #include "examples/serve/job.hpp"
-#include "examples/serve/page_layout.hpp"
-#include "examples/serve/step_plan.hpp"
 #include "kvferry/batch.hpp"
 
 namespace serve {
@@ -24,7 +24,7 @@ struct step_work {
 
 class step_control {
 public:
-  step_control(const page_layout& layout, kvferry::stream_id stream) : layout_(layout), stream_(stream) {}
+  step_control(const pages::page_layout& layout, kvferry::stream_id stream) : layout_(layout), stream_(stream) {}
 
   /// Forgets the last step.
   void begin();
@@ -46,7 +46,7 @@ public:
   std::vector<std::pair<job*, kvferry::error>> take(const kvferry::step_result& result);
 
   /// What the kernels of the step get. Marks the work as launched.
-  step_plan launch(std::uint64_t step, kvferry::version_number version, const job_map& live);
+  pages::step_plan launch(std::uint64_t step, kvferry::version_number version, const job_map& live);
 
 private:
   void report(job& which);
@@ -54,7 +54,7 @@ private:
   void plan_prefills(job_map& live, std::uint32_t prefill_tokens);
   void add_work(job& which, std::uint32_t until, bool asks_decode);
 
-  const page_layout& layout_;
+  const pages::page_layout& layout_;
   kvferry::stream_id stream_;
   kvferry::step_input input_;
   std::vector<step_work> work_; ///< as `input_.order`

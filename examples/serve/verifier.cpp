@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "examples/serve/mixing.hpp"
+#include "examples/pages/mixing.hpp"
 
 namespace serve {
 
-verifier::verifier(page_layout layout, kvferry::table_view tables, verify_mode mode, mismatch_log& log)
+verifier::verifier(pages::page_layout layout, kvferry::table_view tables, verify_mode mode, pages::mismatch_log& log)
     : layout_(std::move(layout)), tables_(std::move(tables)),
       stride_(mode == verify_mode::sampled ? sampled_stride : 1), log_(log), memory_(tables_.rows),
       running_(tables_.rows) {
@@ -14,7 +14,7 @@ verifier::verifier(page_layout layout, kvferry::table_view tables, verify_mode m
     row.groups.resize(layout_.groups.size());
 }
 
-void verifier::check(kvferry::kernel& kernel, const step_plan& plan) {
+void verifier::check(kvferry::kernel& kernel, const pages::step_plan& plan) {
   check_active_rows(plan);
   for (std::uint32_t number = 0; number < tables_.rows; ++number)
     if (running_[number] != nullptr && (number + plan.step) % stride_ == 0)
@@ -23,7 +23,7 @@ void verifier::check(kvferry::kernel& kernel, const step_plan& plan) {
 }
 
 /// The step's rows in the engine's order, each once, then -1.
-void verifier::check_active_rows(const step_plan& plan) {
+void verifier::check_active_rows(const pages::step_plan& plan) {
   auto count = static_cast<std::int32_t>(plan.rows.size());
   if (*tables_.num_active != count)
     log_.add("step {}, version {}: num_active is {}, should be {}", plan.step, plan.version, *tables_.num_active,
@@ -42,7 +42,8 @@ void verifier::check_active_rows(const step_plan& plan) {
   }
 }
 
-void verifier::check_row(kvferry::kernel& kernel, const step_plan& plan, const planned_row& row, std::uint32_t number) {
+void verifier::check_row(kvferry::kernel& kernel, const pages::step_plan& plan, const pages::planned_row& row,
+                         std::uint32_t number) {
   if (tables_.row_request[number] != row.request.value()) {
     log_.add("step {}, version {}, request {}: its row {} is of request {}", plan.step, plan.version,
              row.request.value(), number, tables_.row_request[number]);
@@ -54,11 +55,11 @@ void verifier::check_row(kvferry::kernel& kernel, const step_plan& plan, const p
   row_memory& memory = memory_[number];
   if (memory.request != row.request) {
     memory.request = row.request;
-    for (seen_places& places : memory.groups)
+    for (pages::seen_places& places : memory.groups)
       places.clear();
   }
   for (std::uint32_t group = 0; group < layout_.groups.size(); ++group) {
-    row_check check(kernel, plan, row, layout_, group, row_entries(tables_, group, number), log_);
+    pages::row_check check(kernel, plan, row, layout_, group, pages::row_entries(tables_, group, number), log_);
     pages_verified_ += check.check_pages(memory.groups[group], stride_);
     check.check_end(tables_.max_blocks);
   }
@@ -66,13 +67,13 @@ void verifier::check_row(kvferry::kernel& kernel, const step_plan& plan, const p
 
 /// Rows that this step does not run: nobody is there who left, and holes are empty. Some each step: a row that went
 /// wrong stays wrong.
-void verifier::check_other_rows(const step_plan& plan) {
+void verifier::check_other_rows(const pages::step_plan& plan) {
   for (auto number = static_cast<std::uint32_t>(plan.step % sampled_stride); number < tables_.rows;
        number += sampled_stride) {
     if (running_[number] != nullptr)
       continue;
     std::uint64_t request = tables_.row_request[number];
-    if (request == no_request)
+    if (request == pages::no_request)
       check_hole(plan, number);
     else if (!std::binary_search(plan.resting.begin(), plan.resting.end(), kvferry::request_id{request}))
       log_.add("step {}, version {}: row {} is of request {}, which should have none", plan.step, plan.version, number,
@@ -80,12 +81,12 @@ void verifier::check_other_rows(const step_plan& plan) {
   }
 }
 
-void verifier::check_hole(const step_plan& plan, std::uint32_t number) {
-  std::uint32_t anywhere = below(tables_.max_blocks, mix(plan.step, number));
+void verifier::check_hole(const pages::step_plan& plan, std::uint32_t number) {
+  std::uint32_t anywhere = pages::below(tables_.max_blocks, pages::mix(plan.step, number));
   for (std::uint32_t group = 0; group < layout_.groups.size(); ++group) {
-    row_entries entries(tables_, group, number);
+    pages::row_entries entries(tables_, group, number);
     for (std::uint32_t ordinal : {std::uint32_t{0}, anywhere})
-      if (entries.num_blocks != 0 || entries.slot[ordinal] != no_slot || entries.tier[ordinal] != no_tier)
+      if (entries.num_blocks != 0 || entries.slot[ordinal] != pages::no_slot || entries.tier[ordinal] != pages::no_tier)
         log_.add("step {}, version {}, row {}, group {}, ordinal {}: a hole has num_blocks {}, tier {}, slot {}",
                  plan.step, plan.version, number, group, ordinal, entries.num_blocks, entries.tier[ordinal],
                  entries.slot[ordinal]);

@@ -91,6 +91,9 @@ public:
   /// Makes a stream for the engine.
   virtual stream_id create_stream(std::string_view name) = 0;
 
+  /// The stream of that name, also one that the runtime made ("copies to host", "copies to gpu"). None: there is none.
+  virtual std::optional<stream_id> find_stream(std::string_view name) const = 0;
+
   /// Enqueues a function that stands for a kernel. `name` appears in reports of unordered accesses.
   virtual void launch(stream_id stream, std::string_view name, std::function<void(kernel&)> body) = 0;
 

@@ -163,6 +163,7 @@ public:
   leftovers shut_down();
 
 private:
+  friend struct test_access; // test_hooks.hpp
   explicit runtime(std::unique_ptr<runtime_impl> impl);
   std::unique_ptr<runtime_impl> impl_;
 };

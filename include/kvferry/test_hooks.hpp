@@ -1,14 +1,24 @@
-// Faults that tests plant on purpose, to show that the checks find them.
+// Faults that tests plant on purpose, to show that the checks find them, and ends that tests bring about.
 #pragma once
 
 #include <string_view>
 
 #include "kvferry/error.hpp"
+#include "kvferry/ids.hpp"
 
 namespace kvferry {
+
+class runtime;
 
 /// Plants the fault of that name in every runtime made from now on; "none" takes it away. Process-wide.
 /// Errors: invalid_argument: no such fault (the message names them), or a build without KVFERRY_TEST_HOOKS.
 expected<void> plant_fault(std::string_view name);
+
+/// Ends an actor of a runtime as a crash would; one that has ended already stays so. Of `kill_actor` the name is
+/// "page_registry", "storage" or "completions".
+/// Errors: invalid_argument: no such actor, or a build without KVFERRY_TEST_HOOKS.
+expected<void> kill_request(runtime& of, request_id request);
+expected<void> kill_publisher(runtime& of, batch_id batch);
+expected<void> kill_actor(runtime& of, std::string_view name);
 
 } // namespace kvferry

@@ -29,6 +29,15 @@ struct diary {
 
 } // namespace
 
+TEST_CASE("a stream is found by its name, whoever made it") {
+  rig r(driven(drive_mode::by_hand));
+  stream_id engines = r.gpu->create_stream("compute");
+  stream_id runtimes = r.gpu->interface()->create_stream("copies to host");
+  REQUIRE(r.gpu->find_stream("compute") == engines);
+  REQUIRE(r.gpu->find_stream("copies to host") == runtimes);
+  REQUIRE_FALSE(r.gpu->find_stream("copies"));
+}
+
 TEST_CASE("driven eagerly, work runs as it is enqueued") {
   rig r(driven(drive_mode::eager));
   diary d;

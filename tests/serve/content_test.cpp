@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <set>
 
+#include "examples/pages/token_chain.hpp"
 #include "examples/serve/content.hpp"
-#include "examples/serve/token_chain.hpp"
 #include "tests/catch.hpp"
 
 namespace serve::test {
 namespace {
 
 std::vector<std::uint64_t> chain_of(const std::vector<kvferry::token>& tokens) {
-  token_chain chain;
+  pages::token_chain chain;
   chain.append(tokens);
   auto words = chain.words(0, chain.size());
   return {words.begin(), words.end()};
@@ -68,7 +68,7 @@ TEST_CASE("a token's word depends on the token and on all before it, and on none
 
 TEST_CASE("a chain is the same whether its tokens come at once or one by one") {
   std::vector<kvferry::token> tokens{1, 2, 3};
-  token_chain chain;
+  pages::token_chain chain;
   for (kvferry::token t : tokens)
     chain.append(t);
   auto words = chain.words(0, 3);

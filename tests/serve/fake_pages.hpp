@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
+#include "examples/pages/page_layout.hpp"
+#include "examples/pages/page_writer.hpp"
+#include "examples/pages/step_plan.hpp"
+#include "examples/pages/table_rows.hpp"
 #include "examples/serve/content.hpp"
-#include "examples/serve/page_layout.hpp"
-#include "examples/serve/page_writer.hpp"
-#include "examples/serve/step_plan.hpp"
-#include "examples/serve/table_rows.hpp"
 #include "kvferry/host_device.hpp"
 
 namespace serve::test {
@@ -23,10 +23,10 @@ class fake_pages : public kvferry::kernel {
 public:
   static constexpr std::uint32_t rows = 4, max_blocks = 12, slots = 16;
 
-  explicit fake_pages(kvferry::configuration config) : layout(layout_of(config)) {
-    for (const group_layout& group : layout.groups) {
+  explicit fake_pages(kvferry::configuration config) : layout(pages::layout_of(config)) {
+    for (const pages::group_layout& group : layout.groups) {
       groups_.emplace_back();
-      for (const fragment_pattern& buffer : group.buffers)
+      for (const pages::fragment_pattern& buffer : group.buffers)
         for (auto* tier_buffers : {&groups_.back().gpu, &groups_.back().host})
           tier_buffers->emplace_back(buffer.bytes_per_slot() * slots, std::byte{0xcd});
       groups_.back().index.assign(rows * max_blocks, -1);
@@ -85,9 +85,9 @@ public:
     return view;
   }
 
-  page_layout layout;
+  pages::page_layout layout;
   std::uint64_t reads = 0, writes = 0;
-  std::vector<std::uint64_t> row_request = std::vector<std::uint64_t>(rows, no_request);
+  std::vector<std::uint64_t> row_request = std::vector<std::uint64_t>(rows, pages::no_request);
   std::vector<std::uint64_t> row_version = std::vector<std::uint64_t>(rows, 1);
   std::vector<std::int32_t> active_rows = std::vector<std::int32_t>(rows, -1);
   std::int32_t num_active = 0;

@@ -78,6 +78,27 @@ TEST_CASE("the defaults are those that the help shows") {
   REQUIRE(help.error().text.find("--plant") == std::string::npos);
 }
 
+TEST_CASE("a scenario is run instead of a workload, with an order of its own unless one is given") {
+  auto o = parse({"--scenario", "s.json"});
+  REQUIRE(o);
+  REQUIRE(o->scenario == "s.json");
+  REQUIRE_FALSE(o->order_given);
+  REQUIRE_FALSE(o->seed_given);
+  auto random = parse({"--scenario", "s.json", "--order", "random", "--seed", "7"});
+  REQUIRE(random);
+  REQUIRE(random->order_given);
+  REQUIRE(random->seed_given);
+
+  auto both = parse({"--scenario", "s.json", "--workload", "w"});
+  REQUIRE_FALSE(both);
+  REQUIRE(both.error().status == 2);
+  REQUIRE_THAT(both.error().text, ContainsSubstring("--scenario"));
+  auto neither = parse({});
+  REQUIRE_FALSE(neither);
+  REQUIRE(neither.error().status == 2);
+  REQUIRE_THAT(neither.error().text, ContainsSubstring("--workload is required"));
+}
+
 TEST_CASE("every option is taken") {
   auto o = parse({"--workload",
                   "w",

@@ -1,5 +1,5 @@
 // The bytes that stand for KV, against a second, slow implementation of their definition.
-#include "examples/serve/page_pattern.hpp"
+#include "examples/pages/page_pattern.hpp"
 
 #include <algorithm>
 
@@ -58,7 +58,7 @@ TEST_CASE("a filled fragment has the bytes of the definition, for every size and
   auto s = GENERATE(from_range(shapes()));
   CAPTURE(s.bytes, s.tokens);
   auto chain = some_chain(s.tokens);
-  fragment_pattern pattern(2, 5, s.bytes, s.tokens);
+  pages::fragment_pattern pattern(2, 5, s.bytes, s.tokens);
   std::vector<std::byte> fragment(s.bytes);
   REQUIRE(pattern.begin_of(0) == 0);
   REQUIRE(pattern.begin_of(s.tokens) == s.bytes);
@@ -72,7 +72,7 @@ TEST_CASE("a fragment written in pieces is the fragment written at once") {
     auto bytes = *rc::gen::inRange<std::uint64_t>(1, 300);
     auto tokens = std::uint32_t{1} << *rc::gen::inRange(0, 8);
     auto chain = some_chain(tokens);
-    fragment_pattern pattern(0, 1, bytes, tokens);
+    pages::fragment_pattern pattern(0, 1, bytes, tokens);
     std::vector<std::byte> whole(bytes), pieces(bytes);
     pattern.fill(chain, 0, whole);
     for (std::uint32_t first = 0; first < tokens;) {
@@ -89,10 +89,10 @@ TEST_CASE("a stamp is the fragment's bytes at its place, and covers no token tha
   auto s = GENERATE(from_range(shapes()));
   CAPTURE(s.bytes, s.tokens);
   auto chain = some_chain(s.tokens);
-  fragment_pattern pattern(1, 0, s.bytes, s.tokens);
+  pages::fragment_pattern pattern(1, 0, s.bytes, s.tokens);
   for (std::uint64_t there : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{s.tokens} / 2, std::uint64_t{s.tokens}})
     for (std::uint64_t offset = 0; offset < s.bytes; ++offset) {
-      stamp found = pattern.at(std::span(chain).first(std::min<std::uint64_t>(there, s.tokens)), offset);
+      pages::stamp found = pattern.at(std::span(chain).first(std::min<std::uint64_t>(there, s.tokens)), offset);
       for (std::uint64_t i = 0; i < 8; ++i) {
         bool covered = offset + i < s.bytes && (offset + i) * s.tokens / s.bytes < there;
         std::uint64_t mask = found.mask >> (8 * i) & 0xff;
@@ -106,7 +106,7 @@ TEST_CASE("a stamp is the fragment's bytes at its place, and covers no token tha
 
 TEST_CASE("the places of stamps reach every byte") {
   auto s = GENERATE(from_range(shapes()));
-  fragment_pattern pattern(0, 0, s.bytes, s.tokens);
+  pages::fragment_pattern pattern(0, 0, s.bytes, s.tokens);
   std::vector<bool> reached(s.bytes);
   for (std::uint64_t n = 0; n < 4000; ++n) {
     std::uint64_t offset = pattern.offset_by(splitmix(n));
@@ -123,7 +123,7 @@ TEST_CASE("the same tokens look different in each buffer and each group") {
   for (std::uint32_t group : {0u, 1u})
     for (std::uint32_t buffer : {0u, 1u}) {
       fragments.emplace_back(256);
-      fragment_pattern(group, buffer, 256, 64).fill(chain, 0, fragments.back());
+      pages::fragment_pattern(group, buffer, 256, 64).fill(chain, 0, fragments.back());
     }
   for (std::size_t a = 0; a < fragments.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)

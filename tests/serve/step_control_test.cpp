@@ -10,15 +10,15 @@ namespace {
 using kvferry::error_code;
 using kvferry::request_id;
 
-page_layout blocks_of_64() {
-  page_layout layout;
+pages::page_layout blocks_of_64() {
+  pages::page_layout layout;
   layout.tokens_per_block = 64;
   return layout;
 }
 
 /// An engine's jobs and one step over them.
 struct steps {
-  page_layout layout = blocks_of_64();
+  pages::page_layout layout = blocks_of_64();
   step_control control{layout, kvferry::stream_id{5}};
   job_map live;
 
@@ -27,7 +27,7 @@ struct steps {
     j.number = number;
     j.state = job_state::running;
     j.request = request_id{100 + number};
-    j.chain = std::make_shared<token_chain>();
+    j.chain = std::make_shared<pages::token_chain>();
     j.known = j.prefill_end = j.told = prompt;
     j.matched = j.written = j.reported = j.capacity = matched;
     j.outputs_left = 10;
@@ -50,8 +50,8 @@ struct steps {
     return control.take(result);
   }
 
-  step_plan launch(std::uint64_t step = 1) {
-    step_plan plan = control.launch(step, 1, live);
+  pages::step_plan launch(std::uint64_t step = 1) {
+    pages::step_plan plan = control.launch(step, 1, live);
     for (auto& [number, j] : live)
       if (j.last_step == step && j.written == j.known)
         ++j.known;
@@ -59,7 +59,7 @@ struct steps {
   }
 
   /// A whole step in which all is granted.
-  step_plan run(std::uint64_t step = 1) {
+  pages::step_plan run(std::uint64_t step = 1) {
     plan();
     answer();
     return launch(step);
@@ -84,7 +84,7 @@ TEST_CASE("a prefill asks for a chunk's slots, and history is told in the step a
   REQUIRE(first.reserve[0].capacity_tokens == 128); // 114 tokens, whole blocks
   REQUIRE(first.order == std::vector{j.request});
   REQUIRE(s.answer().empty());
-  step_plan plan = s.launch();
+  pages::step_plan plan = s.launch();
   REQUIRE(plan.rows.size() == 1);
   REQUIRE(plan.rows[0].history_tokens == 64);
   REQUIRE(plan.rows[0].written_tokens == 114);
@@ -110,7 +110,7 @@ TEST_CASE("a prefill that is done enters decode and writes its first output's to
   REQUIRE(input.reserve[0].capacity_tokens == 192);
   s.answer();
   REQUIRE(j.decoding);
-  step_plan plan = s.launch(2);
+  pages::step_plan plan = s.launch(2);
   REQUIRE(plan.rows[0].decoding);
   REQUIRE(plan.rows[0].history_tokens == 128);
   REQUIRE(plan.rows[0].written_tokens == 129);
@@ -127,7 +127,7 @@ TEST_CASE("the budget is shared by all prefills in whole blocks, and the oldest 
   const auto& input = s.plan(400); // two blocks each, of which the first needs 70 tokens
   REQUIRE(input.order == std::vector{request_id{100}, request_id{101}, request_id{102}});
   s.answer();
-  step_plan plan = s.launch();
+  pages::step_plan plan = s.launch();
   REQUIRE(plan.rows[0].written_tokens == 70);
   REQUIRE(plan.rows[1].written_tokens == 128 + 74);
   REQUIRE(plan.rows[2].written_tokens == 128);
@@ -138,7 +138,7 @@ TEST_CASE("with more prefills than blocks in the budget the youngest wait") {
   s.open(0, 100), s.open(1, 100), s.open(2, 100);
   s.plan(128);
   s.answer();
-  step_plan plan = s.launch();
+  pages::step_plan plan = s.launch();
   REQUIRE(plan.rows.size() == 2);
   REQUIRE(plan.rows[0].written_tokens == 64);
   REQUIRE(plan.rows[1].written_tokens == 64);
@@ -151,7 +151,7 @@ TEST_CASE("a job without slots stays in the batch, writes nothing, and asks agai
   s.plan();
   s.answer({refusal(old, error_code::gpu_full)}, {old.request});
   REQUIRE(old.stalled_steps == 1);
-  step_plan plan = s.launch();
+  pages::step_plan plan = s.launch();
   REQUIRE(plan.rows[0].written_tokens == 0);
   REQUIRE(plan.rows[1].written_tokens == 100);
 
@@ -205,7 +205,7 @@ TEST_CASE("decode entry granted and its slot refused makes a decoder that waits"
   s.answer({refusal(j, error_code::gpu_full)}, {j.request});
   REQUIRE(j.decoding);
   REQUIRE(j.stalled_on->code == error_code::gpu_full);
-  step_plan plan = s.launch(2);
+  pages::step_plan plan = s.launch(2);
   REQUIRE(plan.rows[0].decoding);
   REQUIRE(plan.rows[0].written_tokens == 64);
 }

@@ -14,11 +14,11 @@ using kvferry::test::ContainsSubstring;
 struct decoding_row {
   static constexpr std::uint32_t row = 2;
   fake_pages pages{two_groups()};
-  step_plan plan;
-  mismatch_log log;
+  pages::step_plan plan;
+  pages::mismatch_log log;
 
   decoding_row() {
-    auto chain = std::make_shared<token_chain>();
+    auto chain = std::make_shared<pages::token_chain>();
     for (std::uint32_t position = 0; position < 200; ++position)
       chain->append(generated_token(7, position));
     pages.row_request[row] = 7;
@@ -28,7 +28,7 @@ struct decoding_row {
     for (std::uint8_t group = 0; group < 2; ++group)
       for (std::uint32_t ordinal = 0; ordinal < 7; ++ordinal)
         pages.set(group, row, ordinal, tier::gpu, static_cast<std::int32_t>(ordinal + 3));
-    write_pages(pages, plan, pages.tables(), pages.layout, log);
+    pages::write_pages(pages, plan, pages.tables(), pages.layout, log);
     plan.rows[0].decoding = true;
     plan.rows[0].history_tokens = 99;
     for (std::uint32_t ordinal = 0; ordinal < 4; ++ordinal)
@@ -42,7 +42,7 @@ struct decoding_row {
   verifier checks{pages.layout, pages.tables(), verify_mode::all, log};
 
   /// Checks `steps` steps, enough for stamps to reach every byte.
-  const mismatch_log& check(int steps = 1) {
+  const pages::mismatch_log& check(int steps = 1) {
     for (int i = 0; i < steps; ++i, ++plan.step)
       checks.check(pages, plan);
     return log;
@@ -53,7 +53,7 @@ struct decoding_row {
   }
 };
 
-void require_found(const mismatch_log& log, std::vector<std::string> parts) {
+void require_found(const pages::mismatch_log& log, std::vector<std::string> parts) {
   REQUIRE(log.count() >= 1);
   REQUIRE_FALSE(log.first().empty());
   for (const std::string& part : parts)
@@ -74,7 +74,7 @@ TEST_CASE("the writer puts a token into its place alone, and leaves its neighbou
   std::vector<std::byte> before(whole.begin(), whole.end());
   d.plan.rows[0].history_tokens = 100;
   d.plan.rows[0].written_tokens = 101;
-  write_pages(d.pages, d.plan, d.pages.tables(), d.pages.layout, d.log);
+  pages::write_pages(d.pages, d.plan, d.pages.tables(), d.pages.layout, d.log);
   std::vector<std::size_t> changed;
   for (std::size_t i = 0; i < before.size(); ++i)
     if (before[i] != whole[i])
@@ -239,7 +239,7 @@ TEST_CASE("a row that goes to another request is looked at anew") {
   decoding_row d;
   d.check();
   // The same pages under another name: right places, wrong bytes.
-  auto chain = std::make_shared<token_chain>();
+  auto chain = std::make_shared<pages::token_chain>();
   for (std::uint32_t position = 0; position < 200; ++position)
     chain->append(generated_token(8, position));
   d.pages.row_request[d.row] = 8;
@@ -254,14 +254,14 @@ TEST_CASE("writing without a page, or with one on the host, is a mismatch and wr
   d.plan.rows[0].history_tokens = 60;
   d.plan.rows[0].written_tokens = 113;
   d.pages.writes = 0;
-  write_pages(d.pages, d.plan, d.pages.tables(), d.pages.layout, d.log);
+  pages::write_pages(d.pages, d.plan, d.pages.tables(), d.pages.layout, d.log);
   REQUIRE(d.log.count() == 4); // blocks 3 (host) and 7 (none) of the sparse group, 3 and 7 (none) of the dense one
   require_found(d.log, {"step 1, version 3, request 7, group 0, ordinal 3: to be written, but tier 1 slot 12"});
   REQUIRE(d.pages.writes == 3 * 2 + 3);
 }
 
 TEST_CASE("only the first mismatches are described, all are counted") {
-  mismatch_log log;
+  pages::mismatch_log log;
   for (int i = 0; i < 100; ++i)
     log.add("number {}", i);
   REQUIRE(log.count() == 100);

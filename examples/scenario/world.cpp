@@ -1,0 +1,236 @@
+#include "examples/scenario/world.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "examples/scenario/took.hpp"
+
+namespace scenarios {
+
+world::world(run_options options)
+    : options_(std::move(options)), device_(kvferry::host_device::create(options_.device)),
+      layout_(pages::layout_of(options_.config)) {
+  step_text_ = "the start";
+  auto made = kvferry::runtime::create(options_.config, device_->interface());
+  if (!made) {
+    find(fmt::format("no runtime: {}", made.error().message));
+    return;
+  }
+  runtime_ = std::move(*made);
+  stream({standard_stream});
+  create_batch(standard_batch, {8, 32, 1}, {});
+  mark_ = runtime_->take_statistics();
+}
+
+world::~world() {
+  for (auto& [name, b] : batches_)
+    *b.open = false;
+}
+
+void world::begin_step(std::size_t number, std::string text) {
+  step_ = number;
+  step_text_ = std::move(text);
+}
+
+/// What must hold after every step.
+void world::end_step() {
+  for (; told_of_log_ < log_.first().size(); ++told_of_log_)
+    find(log_.first()[told_of_log_]);
+  if (device_->unordered_accesses() != told_of_unordered_) {
+    const auto first = device_->first_unordered();
+    for (std::size_t i = std::min<std::size_t>(told_of_unordered_, first.size()); i < first.size(); ++i)
+      find("unordered access: " + first[i].description);
+    told_of_unordered_ = device_->unordered_accesses();
+  }
+  if (options_.check_quiet && alive())
+    if (auto broken = runtime_->check_quiet())
+      for (const std::string& what : *broken)
+        find(what);
+}
+
+// -- findings
+// --------------------------------------------------------------------------------------------------------
+
+void world::find(std::string what) { findings_.push_back({step_, step_text_, with_names(std::move(what))}); }
+
+/// "request 3" as the file calls it.
+std::string world::with_names(std::string text) const {
+  constexpr std::string_view word = "request ";
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + word.size())) {
+    auto end = at + word.size();
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])))
+      ++end;
+    const std::string digits = text.substr(at + word.size(), end - at - word.size());
+    if (digits.empty() || digits.size() > 18)
+      continue;
+    if (auto named = request_names_.find(std::stoull(digits)); named != request_names_.end())
+      text.replace(at + word.size(), digits.size(), fmt::format("\"{}\"", named->second));
+  }
+  return text;
+}
+
+void world::compare(const refusal& wanted, const kvferry::error& got) {
+  if (wanted.code != got.code)
+    return find(fmt::format("was refused with {} ({}), but should be with {}", to_string(got.code), got.message,
+                            to_string(wanted.code)));
+  if (wanted.says && got.message.find(*wanted.says) == std::string::npos)
+    find(fmt::format("the message is \"{}\", but should say \"{}\"", got.message, *wanted.says));
+  const bool numbers = wanted.group || wanted.on || wanted.needed || wanted.free || wanted.in_copy || wanted.fenced ||
+                       wanted.unpublished || wanted.held;
+  if (!numbers)
+    return;
+  if (!got.numbers)
+    return find(fmt::format("was refused with {}, but without numbers", to_string(got.code)));
+  const kvferry::shortage& n = *got.numbers;
+  if (wanted.group && wanted.group->index != n.group.value())
+    find(fmt::format("group {} is named as short, but it should be group {}", n.group.value(), wanted.group->index));
+  must_be("the tier that is short", wanted.on, std::string{n.on == kvferry::tier::host ? "host" : "gpu"});
+  must_be("needed", wanted.needed, n.needed);
+  must_be("free", wanted.free, n.free);
+  must_be("in_copy", wanted.in_copy, n.in_copy);
+  must_be("fenced", wanted.fenced, n.fenced);
+  must_be("unpublished", wanted.unpublished, n.unpublished);
+  must_be("held", wanted.held, n.held);
+}
+
+// -- the engine's records
+// ------------------------------------------------------------------------------------------------
+
+request_record* world::known(const request_name& name) {
+  if (!runtime_)
+    return nullptr;
+  auto found = requests_.find(name.text);
+  if (found == requests_.end())
+    find(fmt::format("\"{}\" was never opened with success", name.text));
+  return found == requests_.end() ? nullptr : &found->second;
+}
+
+batch_record* world::known(const batch_name& name) {
+  if (!runtime_)
+    return nullptr;
+  auto found = batches_.find(name.text);
+  if (found == batches_.end())
+    find(fmt::format("batch \"{}\" is not there", name.text));
+  return found == batches_.end() ? nullptr : &found->second;
+}
+
+kvferry::stream_id world::stream(const stream_name& name) {
+  if (auto found = streams_.find(name.text); found != streams_.end())
+    return found->second;
+  const auto there = device_->find_stream(name.text); // the runtime's own
+  return streams_.emplace(name.text, there ? *there : device_->create_stream(name.text)).first->second;
+}
+
+std::vector<kvferry::stream_id> world::streams(const std::vector<stream_name>& names) {
+  std::vector<kvferry::stream_id> found;
+  for (const stream_name& name : names)
+    found.push_back(stream(name));
+  return found;
+}
+
+std::vector<kvferry::request_id> world::ids(const std::vector<request_name>& names) {
+  std::vector<kvferry::request_id> found;
+  for (const request_name& name : names)
+    if (const request_record* r = known(name))
+      found.push_back(r->id);
+  return found;
+}
+
+std::string world::name_of(kvferry::request_id id) const {
+  auto found = request_names_.find(id.value());
+  return found == request_names_.end() ? fmt::format("?{}", id.value()) : found->second;
+}
+
+/// Tokens behind the known ones are made up, other ones for each request and position.
+void world::know_tokens(request_record& r, std::uint32_t count) {
+  while (r.tokens.size() < count) {
+    const auto position = static_cast<kvferry::token>(r.tokens.size());
+    r.tokens.push_back(1'000'000'000 + static_cast<kvferry::token>(r.id.value() % 10'000) * 100'000 + position);
+    r.chain->append(r.tokens.back());
+  }
+}
+
+kvferry::progress world::progress_of(request_record& r, std::uint32_t history, bool commit) const {
+  kvferry::progress made{r.id, history, {r.tokens.begin() + r.told, r.tokens.end()}, commit};
+  return made;
+}
+
+void world::note_reported(request_record& r, std::uint32_t history) {
+  r.reported = history;
+  r.written = std::max(r.written, history);
+  r.told = static_cast<std::uint32_t>(r.tokens.size());
+}
+
+void world::note_capacity(request_record& r, std::uint32_t tokens) {
+  r.capacity = std::max(r.capacity, layout_.blocks_of(tokens) * layout_.tokens_per_block);
+}
+
+void world::note_left(request_record& r, const std::string& name) {
+  if (auto b = batches_.find(r.batch); b != batches_.end())
+    std::erase(b->second.members, name);
+  r.batch.clear();
+}
+
+void world::note_ready(const std::vector<kvferry::ready_request>& ready) {
+  for (const kvferry::ready_request& loaded : ready) {
+    const std::string name = name_of(loaded.request);
+    auto found = requests_.find(name);
+    if (found == requests_.end() || found->second.id != loaded.request)
+      continue;
+    request_record& r = found->second;
+    r.status = request_record::state::active;
+    if (loaded.load_failed) {
+      r.written = r.reported = std::min(r.reported, loaded.matched_tokens);
+      r.capacity = loaded.matched_tokens;
+      lost_[name] = loaded.matched_tokens;
+    }
+    ready_.insert(name);
+  }
+}
+
+// -- the end
+// ---------------------------------------------------------------------------------------------------------
+
+void world::finish() {
+  if (!runtime_)
+    return;
+  for (kvferry::stream_id held : std::exchange(held_, {}))
+    device_->release_stream(held);
+  if (alive()) {
+    for (auto& [name, b] : batches_)
+      for (kvferry::stream_id on : std::exchange(b.reads, {}))
+        (void)b.batch->end_read(on);
+    settle();
+    end_step();
+  }
+  for (int round = 0; round < 2 && alive(); ++round) { // all rows once more, then none
+    for (auto& [name, b] : batches_)
+      publish(b, {}, b.stream.is_none() ? stream({standard_stream}) : b.stream, {});
+    settle();
+    end_step();
+    for (auto& [name, r] : requests_)
+      if (round == 0 && r.status != request_record::state::closed) {
+        if (auto closed = runtime_->close(r.id); !closed)
+          find(fmt::format("\"{}\" cannot be closed: {}", name, closed.error().message));
+        r.status = request_record::state::closed;
+        note_left(r, name);
+      }
+  }
+  while (!batches_.empty())
+    close_batch(batches_.begin()->first);
+  if (!stopped_) {
+    settle();
+    end_step();
+    const kvferry::leftovers left = runtime_->shut_down();
+    if (left.slots + left.owners + left.copies + left.requests != 0)
+      find(fmt::format("left behind: {} slots, {} owners, {} copies, {} requests", left.slots, left.owners, left.copies,
+                       left.requests));
+    stopped_ = true;
+  } else {
+    runtime_->shut_down();
+    device_->run_all();
+  }
+  end_step();
+}
+
+} // namespace scenarios
