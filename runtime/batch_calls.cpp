@@ -10,8 +10,8 @@
 namespace kvferry {
 
 expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
-  if (left_)
-    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto running = check_running(); !running)
+    return tl::unexpected<error>{running.error()};
   if (auto right = validate(batch); !right)
     return tl::unexpected<error>{right.error()};
   table_layout layout{config.groups.size(), batch};

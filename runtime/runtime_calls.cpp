@@ -10,8 +10,8 @@
 namespace kvferry {
 
 expected<opened> runtime_impl::open(std::vector<token> prompt, const prefix_namespace& space) {
-  if (left_)
-    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto running = check_running(); !running)
+    return tl::unexpected<error>{running.error()};
   if (prompt.empty())
     return fail(error_code::invalid_argument, "prompt: it has no tokens; at least one is needed");
   step_fences_.clear();
@@ -202,8 +202,8 @@ expected<void> runtime_impl::finish_close(request_id request, call_id id) {
 
 expected<void> runtime_impl::close(request_id request, std::span<const stream_id> running) {
   step_fences_.clear();
-  if (left_)
-    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto running = check_running(); !running)
+    return tl::unexpected<error>{running.error()};
   settle_arrivals();
   auto found = requests_.find(request);
   if (found == requests_.end()) {
@@ -225,6 +225,8 @@ void runtime_impl::poll() {
   if (left_)
     return;
   device_progress progress = device_->poll();
+  if (progress.lost)
+    device_lost_ = std::move(progress.lost);
   if (!progress.passed.covered_by(passed_) || !progress.failed.empty()) {
     passed_.add(progress.passed);
     streams_progressed input{passed_, {}};
@@ -295,8 +297,8 @@ expected<void> runtime_impl::dense_ready(request_id request, group_id group) {
 }
 
 expected<std::vector<std::string>> runtime_impl::check_quiet() {
-  if (left_)
-    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto running = check_running(); !running)
+    return tl::unexpected<error>{running.error()};
   auto told = wait_for<quiet_told>(call(request_id::none(), query_quiet{}));
   if (!told)
     return tl::unexpected<error>{told.error()};

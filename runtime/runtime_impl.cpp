@@ -152,9 +152,18 @@ void runtime_impl::note_grant(request_id request, row_seq seq, const fence_set& 
   state.after.add(after);
 }
 
-expected<request_record*> runtime_impl::find(request_id request) {
+/// Errors: runtime_stopped, device_lost.
+expected<void> runtime_impl::check_running() const {
   if (left_)
     return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (device_lost_)
+    return tl::unexpected<error>{*device_lost_};
+  return {};
+}
+
+expected<request_record*> runtime_impl::find(request_id request) {
+  if (auto running = check_running(); !running)
+    return tl::unexpected<error>{running.error()};
   settle_arrivals();
   auto found = requests_.find(request);
   if (found == requests_.end())
@@ -168,6 +177,8 @@ expected<runtime_impl::batch_state*> runtime_impl::find(batch_id id) {
   auto found = batches_.find(id);
   if (left_ || found == batches_.end())
     return fail(error_code::runtime_stopped, fmt::format("batch {} is closed", id.value()));
+  if (device_lost_)
+    return tl::unexpected<error>{*device_lost_};
   return &found->second;
 }
 

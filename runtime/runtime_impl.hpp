@@ -112,6 +112,7 @@ private:
   history_report report(request_record& record, fence_set running = {});
   fence fence_on(stream_id stream);
   fence_set running_fences(const request_record& record, std::span<const stream_id> running);
+  expected<void> check_running() const;
   void note_progress(request_record& record, const progress& made, stream_id written_on);
   expected<void> check_progress(const request_record& record, const progress& made) const;
   std::optional<call_id> send_advance(request_id request, const progress& made, stream_id written_on);
@@ -148,6 +149,7 @@ private:
   std::uint64_t entries_ = 0;
   bool stopping_ = false;
   std::optional<leftovers> left_;
+  std::optional<error> device_lost_; // what every call is told from then on
 };
 
 // -- sending, in terms of the outbox's rules about who receives what
