@@ -36,8 +36,7 @@ class engine {
 public:
   /// Everything passed must outlive this.
   engine(const serve_options& options, const workload& requests, const page_layout& layout, kvferry::runtime& runtime,
-         kvferry::batch& batch, kvferry::host_device& device, kvferry::stream_id stream, device_steps& steps,
-         mismatch_log& log);
+         kvferry::batch& batch, kvferry::stream_id stream, device_steps& steps, mismatch_log& log);
 
   /// Serves all requests. Ends early with an error that no engine can do anything about.
   kvferry::expected<void> run();
@@ -73,7 +72,6 @@ private:
   const page_layout& layout_;
   kvferry::runtime& runtime_;
   kvferry::batch& batch_;
-  kvferry::host_device& device_;
   device_steps& steps_;
   mismatch_log& log_;
   call_clock clock_;

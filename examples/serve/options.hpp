@@ -16,6 +16,12 @@
 
 namespace serve {
 
+/// Where pages live.
+enum class device_kind : std::uint8_t {
+  host, ///< an emulated GPU
+  cuda, ///< GPU 0
+};
+
 struct serve_options {
   std::string workload;
   std::uint64_t requests_max = std::numeric_limits<std::uint64_t>::max();
@@ -38,6 +44,7 @@ struct serve_options {
   std::uint32_t rows = 256;
   std::uint32_t steps_in_flight = 2;
 
+  device_kind device = device_kind::host;
   verify_mode verify = verify_mode::all;
   kvferry::order_check check_order = kvferry::order_check::all;
   double fail_copies = 0.0;
