@@ -28,6 +28,10 @@ else()
       endforeach()
     endif()
     enable_language(CUDA)
+    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake below 3.26 does not know that nvcc has C++20
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
     set(KVFERRY_CUDA_ENABLED ON)
     message(STATUS "kvferry: CUDA device on (${CMAKE_CUDA_COMPILER_VERSION}, sm_${CMAKE_CUDA_ARCHITECTURES})")
   elseif(KVFERRY_CUDA STREQUAL "AUTO")
@@ -36,3 +40,16 @@ else()
     message(FATAL_ERROR "kvferry: KVFERRY_CUDA=ON, but no CUDA compiler was found")
   endif()
 endif()
+
+# kvferry_add_kernels(<name> <sources...>): an object library of CUDA sources, in C++20, which may include the project's
+# headers. Its objects go to a target as $<TARGET_OBJECTS:name>.
+function(kvferry_add_kernels name)
+  add_library(${name} OBJECT ${ARGN})
+  set_target_properties(${name} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
+  # Constexpr functions are called by kernels, too.
+  target_compile_options(${name} PRIVATE -lineinfo --expt-relaxed-constexpr)
+  if(KVFERRY_WERROR)
+    target_compile_options(${name} PRIVATE -Werror=all-warnings)
+  endif()
+endfunction()

@@ -1,5 +1,7 @@
 #include "tests/cuda/cuda_under_test.hpp"
 
+#include <cstdlib>
+
 #include "tests/cuda/test_kernels.hpp"
 
 namespace kvferry::test {
@@ -11,6 +13,7 @@ cuda_device_options cuda_under_test::uncalibrated() {
 }
 
 std::unique_ptr<cuda_under_test> cuda_under_test::make(std::string* why_not, cuda_device_options options) {
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // or a held stream may hold others that share its queue
   auto made = cuda_device::create(0, std::move(options));
   if (!made) {
     *why_not = made.error().message;
@@ -25,7 +28,7 @@ std::unique_ptr<device_under_test> make_device(std::string* why_not) { return cu
 
 cuda_under_test::~cuda_under_test() {
   for (auto& [stream, word] : held_)
-    word->set(1);
+    *word = 1;
   gpu.reset();
   for (std::byte* tensor : tensors_)
     (void)cudaFree(tensor);
@@ -58,28 +61,28 @@ void cuda_under_test::fill(stream_id stream, page_ref page, std::uint32_t value)
 
 std::shared_ptr<const bool> cuda_under_test::compare(stream_id stream, page_ref page, std::uint32_t value) {
   std::lock_guard lock(guard_);
-  comparison& added = comparisons_.emplace_back();
+  const comparison added{words_.take(), std::make_shared<bool>(false)};
+  comparisons_.push_back(added);
   for (std::uint32_t b = 0; b < pools[page.group.value()].buffers.size(); ++b)
     launch_compare(fragment(page, b), pools[page.group.value()].buffers[b].bytes_per_slot, value, b,
-                   added.differs.get(), raw(stream));
+                   const_cast<std::uint32_t*>(added.differs), raw(stream));
   KVFERRY_CUDA_OK(cudaGetLastError());
   return added.same;
 }
 
 void cuda_under_test::hold(stream_id stream) {
-  auto& word = held_[stream.value()];
-  word = std::make_unique<mapped_word>();
-  launch_spin(word->get(), raw(stream));
+  auto* word = held_[stream.value()] = words_.take();
+  launch_spin(word, raw(stream));
   KVFERRY_CUDA_OK(cudaGetLastError());
 }
 
-void cuda_under_test::release(stream_id stream) { held_.at(stream.value())->set(1); }
+void cuda_under_test::release(stream_id stream) { *held_.at(stream.value()) = 1; }
 
 void cuda_under_test::finish() {
   gpu->finish();
   KVFERRY_CUDA_OK(cudaDeviceSynchronize());
   for (comparison& each : comparisons_)
-    *each.same = each.differs.value() == 0;
+    *each.same = *each.differs == 0;
 }
 
 std::vector<std::byte> cuda_under_test::bytes_at(const std::byte* memory, std::uint64_t count) {

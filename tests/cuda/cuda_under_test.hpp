@@ -1,7 +1,7 @@
 // The CUDA device for tests: the common suite's view of it, and what CUDA's own tests need beside that.
 #pragma once
 
-#include <deque>
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -19,25 +19,30 @@ inline void cuda_ok(cudaError_t status, const char* call) {
 }
 #define KVFERRY_CUDA_OK(call) ::kvferry::test::cuda_ok(call, #call)
 
-/// A word that the host writes and kernels see.
-class mapped_word {
+/// Words that the host and kernels share, made beforehand: an allocation may wait for a stream that a test holds.
+class mapped_words {
 public:
-  mapped_word() {
-    void* memory = nullptr;
-    KVFERRY_CUDA_OK(cudaHostAlloc(&memory, sizeof(std::uint32_t), cudaHostAllocMapped | cudaHostAllocPortable));
-    word_ = static_cast<std::uint32_t*>(memory);
-    *word_ = 0;
-  }
-  mapped_word(const mapped_word&) = delete;
-  mapped_word& operator=(const mapped_word&) = delete;
-  ~mapped_word() { (void)cudaFreeHost(word_); }
+  static constexpr std::size_t count = 16'384;
 
-  std::uint32_t* get() const { return word_; }
-  std::uint32_t value() const { return *static_cast<volatile std::uint32_t*>(word_); }
-  void set(std::uint32_t value) { *static_cast<volatile std::uint32_t*>(word_) = value; }
+  mapped_words() {
+    void* memory = nullptr;
+    KVFERRY_CUDA_OK(cudaHostAlloc(&memory, count * sizeof(std::uint32_t), cudaHostAllocMapped | cudaHostAllocPortable));
+    words_ = static_cast<std::uint32_t*>(memory);
+    std::fill_n(words_, count, 0u);
+  }
+  mapped_words(const mapped_words&) = delete;
+  mapped_words& operator=(const mapped_words&) = delete;
+  ~mapped_words() { (void)cudaFreeHost(words_); }
+
+  /// One that is 0 and nobody else's.
+  volatile std::uint32_t* take() {
+    KVFERRY_REQUIRE(taken_ < count, "{} words", taken_);
+    return words_ + taken_++;
+  }
 
 private:
-  std::uint32_t* word_ = nullptr;
+  std::uint32_t* words_ = nullptr;
+  std::size_t taken_ = 0;
 };
 
 class cuda_under_test final : public device_under_test {
@@ -68,8 +73,8 @@ public:
 
 private:
   struct comparison {
-    mapped_word differs;
-    std::shared_ptr<bool> same = std::make_shared<bool>(false);
+    volatile std::uint32_t* differs;
+    std::shared_ptr<bool> same;
   };
 
   explicit cuda_under_test(std::shared_ptr<cuda_device> made) : gpu(std::move(made)) {}
@@ -79,8 +84,9 @@ private:
   std::mutex guard_;
   std::vector<cudaStream_t> streams_; ///< the engine's; they outlive the device
   std::vector<std::byte*> tensors_;
-  std::map<std::uint32_t, std::unique_ptr<mapped_word>> held_; ///< by stream
-  std::deque<comparison> comparisons_;
+  mapped_words words_;
+  std::map<std::uint32_t, volatile std::uint32_t*> held_; ///< by stream; 1 releases it
+  std::vector<comparison> comparisons_;
 };
 
 /// A CUDA device with these pools. Ends the test case, as skipped, where there is no GPU.

@@ -57,11 +57,11 @@ TEST_CASE("poll tells the latest fence of each stream that has passed, and goes 
   stream_id two = d.create_stream("two");
   REQUIRE(d.runtime_view()->poll().passed.empty());
   fence first = d.runtime_view()->record(one);
+  d.wait_for(first);
   d.hold(one);
   fence second = d.runtime_view()->record(one);
   fence other = d.runtime_view()->record(two);
   d.wait_for(other);
-  d.wait_for(first);
   fence_set passed = d.runtime_view()->poll().passed;
   REQUIRE(passed.sequence_on(one) >= first.sequence);
   REQUIRE(passed.sequence_on(one) < second.sequence);
