@@ -281,6 +281,8 @@ void runtime_impl::poll() {
   if (!require_running())
     return;
   device_progress progress = device_->poll();
+  if (progress.lost)
+    device_lost_ = std::move(progress.lost);
   if (!progress.passed.covered_by(passed_) || !progress.failed.empty()) {
     passed_.add(progress.passed);
     streams_progressed input{passed_, {}};

@@ -26,8 +26,8 @@ struct statistics {
   std::uint64_t entries_published = 0; ///< table entries uploaded
   std::uint64_t messages = 0;          ///< messages handled by all actors
 
-  /// [i]: pages sent to the host in runs of 2^i … 2^(i+1) - 1 neighbouring host slots, decided together; the last has all
-  /// longer ones. One transfer of a copy engine reaches a run.
+  /// [i]: pages sent to the host in runs of 2^i … 2^(i+1) - 1 neighbouring host slots, decided together; the last has
+  /// all longer ones. One transfer of a copy engine reaches a run.
   std::array<std::uint64_t, 12> pages_by_host_run{};
 };
 
