@@ -108,6 +108,7 @@ void random_engine::settle() {
   if (!held_.empty())
     return;
   tell("settle");
+  settling_ = true;
   for (batch_side& b : batches_)
     while (b.open_reads != 0)
       end_read(b);
@@ -123,12 +124,13 @@ void random_engine::settle() {
     }
     drain();
     if (!news && rounds > 4) { // a deferred block may wait for some publications
-      refused_ = false;
+      refused_ = settling_ = false;
       settled_ = true;
       return check_settled();
     }
   }
-  wrong("there is always something new to publish");
+  if (wrong_.empty())
+    wrong("there is always something new to publish");
 }
 
 void random_engine::check_settled() {

@@ -37,6 +37,19 @@ void random_engine::settle_and_check() {
   after_command();
 }
 
+/// Whether a block is on the GPU only because its copy has failed.
+bool random_engine::copy_has_failed() {
+  for (request_id id : requests_in(model_status::active))
+    for (std::size_t g = 0; g < config_.groups.size(); ++g)
+      for (block_ordinal o = 0; o < model_.complete(model_.requests.at(id)); ++o)
+        if (auto reasons = runtime_->why_on_gpu(id, group_id{static_cast<std::uint8_t>(g)}, o);
+            reasons && model_.spare_host(g, places_) > 0)
+          for (const blocker& reason : *reasons)
+            if (reason.why == blocker::cause::copy_failed)
+              return true;
+  return false;
+}
+
 /// Once nobody needs it on the GPU, all complete history goes to the host, if there is room.
 void random_engine::end_prefills() {
   for (request_id id : requests_in(model_status::active))
@@ -45,14 +58,7 @@ void random_engine::end_prefills() {
   settle_and_check();
   bool failed = true;
   for (int tries = 0; tries < failures_max && failed && wrong_.empty(); ++tries) {
-    failed = false;
-    for (request_id id : requests_in(model_status::active))
-      for (std::size_t g = 0; g < config_.groups.size(); ++g)
-        for (block_ordinal o = 0; o < model_.complete(model_.requests.at(id)); ++o)
-          if (auto reasons = runtime_->why_on_gpu(id, group_id{static_cast<std::uint8_t>(g)}, o))
-            failed = failed || std::ranges::any_of(*reasons, [](const blocker& reason) {
-                       return reason.why == blocker::cause::copy_failed;
-                     });
+    failed = copy_has_failed();
     if (!failed)
       break;
     for (request_id id : requests_in(model_status::active)) // the engine asks again
@@ -60,7 +66,7 @@ void random_engine::end_prefills() {
         enter_decode(model_.requests.at(id));
     settle_and_check();
   }
-  if (failed)
+  if (failed && wrong_.empty())
     wrong("copies are said to have failed, and asking again does not help");
 }
 

@@ -34,8 +34,10 @@ bool random_engine::publish(batch_side& b, stream_id stream) {
   order_streams(order, stream);
   auto done = b.of->publish(order, stream);
   const std::size_t number = static_cast<std::size_t>(&b - batches_.data());
-  tell("publish batch {} on compute {}: {}", number, stream.value(),
-       done ? fmt::format("version {}", done->version) : "refused, " + done.error().message);
+  const bool news = !done || !b.shown || b.shown->version != done->version;
+  if (news || !settling_)
+    tell("publish batch {} on compute {}: {}", number, stream.value(),
+         done ? fmt::format("version {}", done->version) : "refused, " + done.error().message);
   if (!done) {
     refused_ = true;
     if (done.error().code != error_code::read_open || b.open_reads == 0)
@@ -44,7 +46,7 @@ bool random_engine::publish(batch_side& b, stream_id stream) {
   }
   if (b.open_reads != 0)
     wrong("a publication was granted while a read is open");
-  note_published(b, *done, stream);
+  note_published(b, *done, order, stream);
   return wrong_.empty();
 }
 
@@ -59,7 +61,8 @@ expected_row random_engine::expected_of(const model_request& r, const batch_side
   return row;
 }
 
-void random_engine::note_published(batch_side& b, const publication& done, stream_id stream) {
+void random_engine::note_published(batch_side& b, const publication& done, const std::vector<request_id>& order,
+                                   stream_id stream) {
   const version_number last = b.shown ? b.shown->version : 0;
   if (done.version < last)
     wrong(fmt::format("version {} was published after version {}", done.version, last));
@@ -82,10 +85,15 @@ void random_engine::note_published(batch_side& b, const publication& done, strea
       shown.before = shown.after = found->second;
     if (auto found = places_.find(id); found != places_.end())
       shown.before = found->second;
+    // A publication without a change does no device work, so reads come after the one that made the version.
+    shown.ordered = r.written;
+    if (b.shown && b.shown->version == done.version && b.shown->rows[row.value()])
+      shown.ordered = b.shown->rows[row.value()]->ordered;
     expected->rows[row.value()] = std::move(shown);
-    if (r.status == model_status::active)
-      expected->active.push_back(static_cast<std::int32_t>(row.value()));
   }
+  for (request_id id : order)
+    if (auto member = b.members.find(id); member != b.members.end())
+      expected->active.push_back(static_cast<std::int32_t>(member->second.value()));
   b.leaving.clear();
   b.shown = expected;
   b.shown_on = stream;
@@ -198,7 +206,7 @@ void random_engine::step(batch_side& b, const command& done) {
     if (model_request& r = model_.requests.at(id); !r.batch && !refusals.contains({id, step_call::add}))
       join(r, static_cast<std::uint32_t>(&b - batches_.data())); // again: tells its row
   order_streams(active_members(b), b.stream);
-  note_published(b, {result->version, 0, result->failed_rows}, b.stream);
+  note_published(b, {result->version, 0, result->failed_rows}, input.order, b.stream);
   refused_ = false;
   if (wrong_.empty())
     launch(b, 1 + done.c % 9);
@@ -215,7 +223,7 @@ void random_engine::begin_read(batch_side& b) {
        version ? fmt::format("version {}", *version) : "refused, " + version.error().message);
   if (!version) {
     refused_ = true;
-    if (version.error().code != error_code::not_published || b.shown)
+    if (version.error().code != error_code::not_published || (b.shown && b.shown->version != 0))
       wrong("a read of a published batch was refused");
     return;
   }

@@ -251,9 +251,10 @@ void random_engine::join(model_request& r, std::uint32_t number) {
        row ? fmt::format("row {}", row->value()) : "refused, " + row.error().message);
   const batch_side& other = batches_[1 - number];
   const bool elsewhere = other.members.contains(r.id) || other.leaving.contains(r.id);
+  const bool left_here = b.leaving.contains(r.id); // its old row is not gone yet
   if (!row) {
     const bool full = b.members.size() + b.leaving.size() >= case_.setup.batch().rows;
-    if (!(row.error().code == error_code::in_other_batch && elsewhere) &&
+    if (!(row.error().code == error_code::in_other_batch && (elsewhere || left_here)) &&
         !(row.error().code == error_code::batch_full && full && !b.members.contains(r.id)))
       wrong(
           fmt::format("request {} may join batch {}, and was refused: {}", r.id.value(), number, row.error().message));

@@ -71,6 +71,7 @@ private:
   void check_bytes(const storages& now);
   void end();
   void settle_and_check();
+  bool copy_has_failed();
   void end_prefills();
   void end_decoders();
   void end_suspended();
@@ -86,7 +87,7 @@ private:
   void forget(request_id id);
   void take(const std::vector<ready_request>& ready);
   expected_row expected_of(const model_request& r, const batch_side& b) const;
-  void note_published(batch_side& b, const publication& done, stream_id stream);
+  void note_published(batch_side& b, const publication& done, const std::vector<request_id>& order, stream_id stream);
   bool fits(const model_request& r) const { return r.blocks <= case_.setup.batch().max_blocks; }
   std::vector<request_id> active_members(const batch_side& b) const;
   void order_streams(const std::vector<request_id>& running, stream_id stream);
@@ -120,6 +121,7 @@ private:
   std::vector<request_id> closed_;
   std::set<std::uint32_t> held_; ///< streams
   bool settled_ = false;         ///< nothing has happened since `settle`
+  bool settling_ = false;        ///< inside it
   bool refused_ = false;         ///< the last command was, as a whole
 };
 

@@ -1,5 +1,6 @@
 #include "tests/properties/search.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -77,34 +78,69 @@ bool run_here(const test_case& which, bool story) {
   return wrong.empty();
 }
 
-/// The smallest case on the way of rapidcheck's shrinking that still fails.
-test_case shrunk(rc::Shrinkable<test_case> failing, std::uint32_t tries) {
-  for (bool smaller = true; smaller;) {
-    smaller = false;
-    auto candidates = failing.shrinks();
-    while (tries > 0) {
-      auto candidate = candidates.next();
-      if (!candidate)
-        break;
-      --tries;
-      if (words_of_failure([&] { return run_here(candidate->value(), false); })) {
-        failing = *candidate;
-        smaller = true;
-        break;
-      }
+/// Makes a failing case smaller as long as it fails: fewer commands first, in ever smaller runs of them, then smaller
+/// numbers. (rapidcheck's way of shrinking a list begins anew after each success, which takes too long here.)
+class shrinking {
+public:
+  shrinking(test_case failing, std::uint32_t tries) : case_(std::move(failing)), tries_(tries) {}
+
+  test_case run() {
+    for (std::size_t before = 0; before != case_.commands.size();) {
+      before = case_.commands.size();
+      for (std::size_t length = std::max<std::size_t>(before / 2, 1); length > 0; length /= 2)
+        remove(length);
+    }
+    for (const setup_number& number : setup_numbers)
+      lower([&](test_case& of) -> std::uint8_t& { return of.setup.*number.field; });
+    for (std::size_t i = 0; i < case_.commands.size(); ++i)
+      for (std::uint8_t command::*field : {&command::a, &command::b, &command::c})
+        lower([&](test_case& of) -> std::uint8_t& { return of.commands[i].*field; });
+    remove(1);
+    return case_;
+  }
+
+private:
+  bool accept(test_case candidate) {
+    if (tries_ == 0)
+      return false;
+    --tries_;
+    const bool fails = words_of_failure([&] { return run_here(candidate, false); }).has_value();
+    if (fails)
+      case_ = std::move(candidate);
+    return fails;
+  }
+
+  void remove(std::size_t length) {
+    for (std::size_t first = 0; first < case_.commands.size();) {
+      test_case shorter = case_;
+      auto begin = shorter.commands.begin() + static_cast<std::ptrdiff_t>(first);
+      shorter.commands.erase(begin,
+                             begin + static_cast<std::ptrdiff_t>(std::min(length, shorter.commands.size() - first)));
+      if (!accept(std::move(shorter)))
+        first += length;
     }
   }
-  return failing.value();
-}
 
-rc::Shrinkable<test_case> shrinkable_of(std::uint64_t seed) {
-  static const auto generator = test_cases();
-  return generator(rc::Random(seed), 20 + static_cast<int>(seed % 5) * 25);
-}
+  template <class Number>
+  void lower(Number number) {
+    for (auto smaller = rc::shrink::towards<std::uint8_t>(number(case_), 0); auto value = smaller.next();) {
+      test_case lowered = case_;
+      number(lowered) = *value;
+      if (accept(std::move(lowered)))
+        return;
+    }
+  }
+
+  test_case case_;
+  std::uint32_t tries_;
+};
 
 } // namespace
 
-test_case case_of(std::uint64_t seed) { return shrinkable_of(seed).value(); }
+test_case case_of(std::uint64_t seed) {
+  static const auto generator = test_cases();
+  return generator(rc::Random(seed), 20 + static_cast<int>(seed % 5) * 25).value();
+}
 
 std::string run_case(const test_case& which) {
   return words_of_failure([&] { return run_here(which, true); }).value_or("");
@@ -123,7 +159,7 @@ std::optional<found_failure> search(const search_options& options) {
   });
   if (!words)
     return std::nullopt;
-  found_failure found{*at, shrunk(shrinkable_of(*at), options.shrinks_max), {}};
+  found_failure found{*at, shrinking(case_of(*at), options.shrinks_max).run(), {}};
   std::string told = run_case(found.smallest);
   found.words = fmt::format("seed {} fails:\n{}\nits smallest case, {} commands, on {}:\n{}\n"
                             "again: KVFERRY_PROPERTY_SEED={} test_properties, or KVFERRY_PROPERTY_CASE='{}'\n",

@@ -151,7 +151,7 @@ void read_tokens(kernel& gpu, const expected_tables& expected, const std::vector
   for (std::uint32_t row = 0; row < expected.rows.size(); ++row) {
     if (!expected.rows[row] || !expected.rows[row]->visible)
       continue;
-    std::uint32_t written = expected.rows[row]->written;
+    std::uint32_t written = partial ? expected.rows[row]->written : expected.rows[row]->ordered;
     for (const row_write& write : writes)
       if (write.row == row)
         written = std::max(written, write.until);

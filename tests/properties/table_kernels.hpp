@@ -20,6 +20,7 @@ struct expected_row {
   bool visible = false; ///< its request is active, and fits
   kv_sequence kv;
   std::uint32_t written = 0;               ///< tokens whose kernels come before the publication in every stream's order
+  std::uint32_t ordered = 0;               ///< tokens of these that reads on other streams come after
   std::vector<std::uint32_t> may_count;    ///< by group: num_blocks is no more than this
   std::optional<page_storage> before = {}; ///< where pages were when the publication was asked for,
   std::optional<page_storage> after = {};  ///< and when it had been answered

@@ -16,25 +16,6 @@ constexpr std::array<std::string_view, 23> names{
 #undef X
 };
 
-/// The numbers of a setup in the order of the text, with how many values each has.
-struct setup_number {
-  std::uint8_t setup::*field;
-  std::uint8_t values;
-};
-
-constexpr std::array<setup_number, 12> setup_numbers{{{&setup::groups, 8},
-                                                      {&setup::gpu_slots, 8},
-                                                      {&setup::host_slots, 12},
-                                                      {&setup::large, 2},
-                                                      {&setup::defer, 3},
-                                                      {&setup::host_full, 2},
-                                                      {&setup::host_hit, 2},
-                                                      {&setup::retries, 3},
-                                                      {&setup::drive, 3},
-                                                      {&setup::order, 2},
-                                                      {&setup::seed, 255},
-                                                      {&setup::max_blocks, 2}}};
-
 rc::Gen<setup> setups() {
   return rc::gen::map(
       rc::gen::container<std::vector<std::uint8_t>>(setup_numbers.size(), rc::gen::arbitrary<std::uint8_t>()),

@@ -2,6 +2,7 @@
 // numbers, so that rapidcheck generates and shrinks it; text, so that a person can keep one that failed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -76,12 +77,31 @@ struct setup {
   batch_config batch() const;
 };
 
+/// A setup's numbers, in the order of the text, and how many values each has.
+struct setup_number {
+  std::uint8_t setup::*field;
+  std::uint8_t values;
+};
+
+inline constexpr std::array<setup_number, 12> setup_numbers{{{&setup::groups, 8},
+                                                             {&setup::gpu_slots, 8},
+                                                             {&setup::host_slots, 12},
+                                                             {&setup::large, 2},
+                                                             {&setup::defer, 3},
+                                                             {&setup::host_full, 2},
+                                                             {&setup::host_hit, 2},
+                                                             {&setup::retries, 3},
+                                                             {&setup::drive, 3},
+                                                             {&setup::order, 2},
+                                                             {&setup::seed, 255},
+                                                             {&setup::max_blocks, 2}}};
+
 struct test_case {
   kvferry::test::setup setup;
   std::vector<command> commands;
 };
 
-/// Draws and shrinks test cases; their length follows rapidcheck's size.
+/// Draws test cases; their length follows rapidcheck's size.
 rc::Gen<test_case> test_cases();
 
 /// One line: "setup" with its numbers, then each command with its own. `parse_case` reads it; a word that it does not
