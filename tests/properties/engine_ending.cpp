@@ -21,8 +21,7 @@ std::vector<request_id> random_engine::requests_in(model_status status) const {
 
 void random_engine::end() {
   tell("the end: all streams are let go");
-  for (std::uint32_t stream : std::set<std::uint32_t>(held_))
-    hold(stream, false);
+  let_go_of_all();
   settle();
   end_prefills();
   end_decoders();

@@ -54,6 +54,7 @@ expected_row random_engine::expected_of(const model_request& r, const batch_side
   expected_row row;
   row.request = r.id;
   row.visible = r.status == model_status::active && fits(r);
+  row.fits = fits(r) || r.status != model_status::active;
   row.kv = r.kv;
   row.written = r.written;
   for (const group_config& group : config_.groups)
@@ -92,12 +93,13 @@ void random_engine::note_published(batch_side& b, const publication& done, const
     expected->rows[row.value()] = std::move(shown);
   }
   for (request_id id : order)
-    if (auto member = b.members.find(id); member != b.members.end())
+    if (auto member = b.members.find(id); member != b.members.end() && fits(model_.requests.at(id)))
       expected->active.push_back(static_cast<std::int32_t>(member->second.value()));
   b.leaving.clear();
   b.shown = expected;
   b.shown_on = stream;
-  gpu_->launch(stream, "entries", [expected, this](kernel&) { check_entries(*expected, wrong_); });
+  if (done.version != 0) // else nothing was published yet
+    gpu_->launch(stream, "entries", [expected, this](kernel&) { check_entries(*expected, wrong_); });
 }
 
 /// New tokens of every request that has slots for them, and attention over all of them.
@@ -134,7 +136,7 @@ void random_engine::step(batch_side& b, const command& done) {
   input.stream = b.stream;
   std::vector<request_id> running = active_members(b);
   order_streams(running, b.stream);
-  const bool ends_one = done.b % 16 == 15, rests_one = done.b % 16 == 14, adds = done.b % 4 == 2;
+  const bool ends_one = done.b % 16 == 15, rests_one = done.b % 16 == 14, adds = done.b % 2 == 0;
   for (request_id id : running) {
     const model_request& r = model_.requests.at(id);
     if (r.written > r.history)
@@ -147,7 +149,7 @@ void random_engine::step(batch_side& b, const command& done) {
     } else {
       if (!r.decoding && r.written >= r.prompt)
         input.enter_decode.push_back(id);
-      input.reserve.push_back({id, std::min(r.kv.size(), r.written + 1 + done.c % 9)});
+      input.reserve.push_back({id, std::min(r.kv.size(), r.written + 1 + done.c % 12)});
       input.order.push_back(id);
     }
   }
@@ -209,7 +211,7 @@ void random_engine::step(batch_side& b, const command& done) {
   note_published(b, {result->version, 0, result->failed_rows}, input.order, b.stream);
   refused_ = false;
   if (wrong_.empty())
-    launch(b, 1 + done.c % 9);
+    launch(b, 1 + done.c % 12);
 }
 
 // -- reads on another stream

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kvferry/contract.hpp"
+#include "tests/properties/known_bugs.hpp"
 
 namespace kvferry::test {
 namespace {
@@ -54,7 +55,7 @@ sentences random_engine::run() {
 void random_engine::execute(const command& done) {
   const std::uint64_t told = told_;
   batch_side& b = batches_[done.a % batches_.size()];
-  model_request* r = pick(done.a);
+  model_request* r = pick(done);
   refused_ = false;
   const bool changes = done.kind != command_kind::settle && done.kind != command_kind::misuse;
   switch (done.kind) {
@@ -87,14 +88,21 @@ void random_engine::execute(const command& done) {
     tell("the device runs all that it can");
     break;
   case command_kind::hold: hold(done.a % streams, true); break;
-  case command_kind::let_go: hold(done.a % streams, false); break;
+  case command_kind::let_go:
+    if (!held_.empty())
+      hold(*std::next(held_.begin(), done.a % held_.size()), false);
+    break;
   case command_kind::fail_copies:
     for (std::uint32_t i = 0; i <= done.b % 4u; ++i)
       gpu_->fail_copy(done.a % 3 + i);
     model_.note_failures();
     tell("copies {} to {} from now will fail", done.a % 3, done.a % 3 + done.b % 4);
     break;
-  case command_kind::settle: settle(); break;
+  case command_kind::settle:
+    if (done.a % 2 == 1)
+      let_go_of_all();
+    settle();
+    break;
   case command_kind::misuse: misuse(done); break;
   }
   if (changes && told_ != told)
@@ -104,21 +112,38 @@ void random_engine::execute(const command& done) {
 // -- requests
 // ---------------------------------------------------------------------------------------------------------
 
-model_request* random_engine::pick(std::uint8_t number) {
-  if (model_.requests.empty())
-    return nullptr;
-  return &std::next(model_.requests.begin(), number % model_.requests.size())->second;
+/// Mostly one for which the call makes sense.
+model_request* random_engine::pick(const command& done) {
+  auto sensible = [&](const model_request& r) {
+    const bool active = r.status == model_status::active;
+    switch (done.kind) {
+    case command_kind::join: return !r.batch;
+    case command_kind::leave: return r.batch.has_value();
+    case command_kind::reserve:
+    case command_kind::commit: return active;
+    case command_kind::report: return active && r.written > r.history;
+    case command_kind::enter_decode: return active && !r.decoding && r.history > 0;
+    case command_kind::suspend: return r.status != model_status::suspended;
+    case command_kind::resume: return r.status == model_status::suspended;
+    default: return true;
+    }
+  };
+  std::vector<model_request*> choice;
+  for (auto& [id, r] : model_.requests)
+    if (done.b % 8 == 6 || sensible(r))
+      choice.push_back(&r);
+  return choice.empty() ? nullptr : choice[done.a % choice.size()];
 }
 
 void random_engine::open(const command& done) {
   if (model_.requests.size() >= requests_max)
     return;
   const std::uint32_t space = done.c % 8 == 7 ? 1 : 0;
-  kv_sequence prompt = prompt_of(space, done.a % 27, 1 + done.b % 26, done.c % 2);
+  const std::uint32_t length = 1 + done.b % 26, common = done.a % 3 == 0 ? done.a % 27 : length;
+  kv_sequence prompt = prompt_of(space, common, length, done.c % 2);
   auto opened = runtime_->open(prompt.tokens(), space_of(space));
-  const std::string words =
-      fmt::format("open a prompt of {} tokens, {} of them shared, variant {}, namespace {}", prompt.size(),
-                  std::min<std::uint32_t>(done.a % 27, prompt.size()), done.c % 2, space);
+  const std::string words = fmt::format("open a prompt of {} tokens, {} of them shared, variant {}, namespace {}",
+                                        prompt.size(), std::min(common, length), done.c % 2, space);
   if (!opened) {
     tell("{}: refused, {}", words, opened.error().message);
     return refused("open", nullptr, opened.error(), model_.blocks_of(prompt.size()));
@@ -245,6 +270,8 @@ void random_engine::forget(request_id id) {
 // -------------------------------------------------------------------------------------------------------------
 
 void random_engine::join(model_request& r, std::uint32_t number) {
+  if (!met_bugs.suspended_decoders_join && r.status == model_status::suspended && r.decoding)
+    return;
   batch_side& b = batches_[number];
   auto row = b.of->add(r.id);
   tell("request {} joins batch {}: {}", r.id.value(), number,
@@ -282,7 +309,7 @@ void random_engine::left(model_request& r) {
 }
 
 void random_engine::leave(model_request& r) {
-  if (!r.batch)
+  if (!r.batch || !met_bugs.members_leave)
     return;
   auto done = batches_[*r.batch].of->remove(r.id);
   tell("request {} leaves batch {}{}", r.id.value(), *r.batch, done ? "" : ": refused, " + done.error().message);
@@ -314,6 +341,11 @@ void random_engine::hold(std::uint32_t stream, bool holds) {
   tell("{} stream {}", holds ? "hold" : "let go of", names[stream]);
 }
 
+void random_engine::let_go_of_all() {
+  for (std::uint32_t stream : std::set<std::uint32_t>(held_))
+    hold(stream, false);
+}
+
 // -- calls that are wrong
 // ---------------------------------------------------------------------------------------------
 
@@ -327,7 +359,7 @@ void random_engine::must_be(const expected<T>& answer, error_code code, std::str
 
 void random_engine::misuse(const command& done) {
   const request_id unknown = closed_.empty() ? request_id{1000} : closed_[done.b % closed_.size()];
-  model_request* r = pick(done.b);
+  model_request* r = pick({done.kind, done.b, 0, 0});
   batch_side& b = batches_[done.b % 2];
   switch (done.a % 10) {
   case 0: return must_be(runtime_->open({}), error_code::invalid_argument, "open an empty prompt");

@@ -30,6 +30,8 @@ public:
   /// Tells what is done, a sentence for each command, as it is done.
   void tell_to(std::function<void(const std::string&)> listener) { listener_ = std::move(listener); }
 
+  const statistics& counts() const { return counts_; }
+  std::string refusals; // TEMPORARY
 private:
   struct batch_side {
     std::unique_ptr<batch> of;
@@ -62,6 +64,7 @@ private:
   void end_read(batch_side& b);
   void poll();
   void hold(std::uint32_t stream, bool holds);
+  void let_go_of_all();
   void misuse(const command& done);
 
   // -- coming to rest (engine_checks.cpp), and the end (engine_ending.cpp)
@@ -79,7 +82,7 @@ private:
 
   // -- what is known
   std::vector<request_id> requests_in(model_status status) const;
-  model_request* pick(std::uint8_t number);
+  model_request* pick(const command& done);
   std::uint32_t wanted_capacity(const model_request& r, std::uint8_t how, std::uint8_t tokens) const;
   progress progress_to(const model_request& r, std::uint32_t history, bool commit) const;
   void took_progress(model_request& r, const progress& made);
@@ -94,6 +97,7 @@ private:
 
   // -- what is checked
   void after_command();
+  void check_unchanged(const model_request& r, page_storage before, const page_storage& now);
   storages look();
   void refused(std::string_view call, const model_request* who, const error& why, std::uint32_t wanted_blocks = 0);
   template <class T>

@@ -18,6 +18,7 @@ namespace kvferry::test {
 struct expected_row {
   request_id request;
   bool visible = false; ///< its request is active, and fits
+  bool fits = true;     ///< else it is shown as a hole
   kv_sequence kv;
   std::uint32_t written = 0;               ///< tokens whose kernels come before the publication in every stream's order
   std::uint32_t ordered = 0;               ///< tokens of these that reads on other streams come after

@@ -18,28 +18,28 @@ namespace kvferry::test {
 /// What is done; `a`, `b` and `c` say to whom and how much, modulo what there is, so that each list means something.
 #define KVFERRY_COMMANDS(X)                                                                                            \
   X(open, 14)        /* a: tokens shared with the others, b: length, c: variant and namespace */                       \
-  X(join, 8)         /* a: request, b: batch */                                                                        \
-  X(reserve, 12)     /* a: request, b: how much is asked for, c: tokens */                                             \
-  X(launch, 18)      /* a: batch, b: stream, c: tokens per request; publishes, then kernels write and read */          \
-  X(report, 10)      /* a: request, b: all or less, c: with commit */                                                  \
-  X(step, 22)        /* a: batch, b: which parts, c: tokens per request; all of a step in one call, then kernels */    \
-  X(enter_decode, 8) /* a: request */                                                                                  \
-  X(suspend, 5)      /* a: request */                                                                                  \
-  X(resume, 8)       /* a: request */                                                                                  \
-  X(close, 5)        /* a: request */                                                                                  \
-  X(commit, 3)       /* a: request */                                                                                  \
+  X(join, 6)         /* a: request, b: batch */                                                                        \
+  X(reserve, 8)      /* a: request, b: how much is asked for, c: tokens */                                             \
+  X(launch, 14)      /* a: batch, b: stream, c: tokens per request; publishes, then kernels write and read */          \
+  X(report, 6)       /* a: request, b: all or less, c: with commit */                                                  \
+  X(step, 50)        /* a: batch, b: which parts, c: tokens per request; all of a step in one call, then kernels */    \
+  X(enter_decode, 6) /* a: request */                                                                                  \
+  X(suspend, 6)      /* a: request */                                                                                  \
+  X(resume, 10)      /* a: request */                                                                                  \
+  X(close, 6)        /* a: request */                                                                                  \
+  X(commit, 2)       /* a: request */                                                                                  \
   X(leave, 2)        /* a: request */                                                                                  \
   X(publish, 5)      /* a: batch, b: stream */                                                                         \
   X(begin_read, 3)   /* a: batch; a kernel on a stream of its own reads until end_read */                              \
   X(end_read, 3)     /* a: batch */                                                                                    \
-  X(poll, 10)        /* */                                                                                             \
-  X(run_some, 8)     /* a: operations of the device */                                                                 \
+  X(poll, 14)        /* */                                                                                             \
+  X(run_some, 12)    /* a: operations of the device */                                                                 \
   X(run_all, 8)      /* */                                                                                             \
-  X(hold, 3)         /* a: stream, the runtime's own among them */                                                     \
+  X(hold, 2)         /* a: stream, the runtime's own among them */                                                     \
   X(let_go, 4)       /* a: stream */                                                                                   \
   X(fail_copies, 2)  /* a: which of the next copies, b: how many */                                                    \
-  X(settle, 5)       /* the device runs dry, all is published: nothing is pending */                                   \
-  X(misuse, 4)       /* a: which call, b: request */
+  X(settle, 4)       /* the device runs dry, all is published: nothing is pending */                                   \
+  X(misuse, 3)       /* a: which call, b: request */
 
 enum class command_kind : std::uint8_t {
 #define X(name, weight) name,
