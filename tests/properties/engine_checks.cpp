@@ -57,7 +57,10 @@ void random_engine::take(const std::vector<ready_request>& ready) {
     r.status = model_status::active;
     if (told.load_failed) {
       r.history = r.written = told.matched_tokens;
-      r.blocks = model_.blocks_of(told.matched_tokens);
+      // How much capacity is left is not told: no more than before, no less than those tokens take.
+      if (auto storage = runtime_->storage_of(r.id); storage && !storage->groups.empty())
+        r.blocks = std::clamp(static_cast<std::uint32_t>(storage->groups[0].blocks.size()),
+                              model_.blocks_of(told.matched_tokens), r.blocks);
     }
   }
 }

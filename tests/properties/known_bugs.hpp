@@ -13,6 +13,9 @@ struct known_bugs {
 
   /// A slot that a member's earlier steps read is written before they have run, once it has left its batch.
   bool members_leave = false;
+
+  /// A request that is suspended before its new slots were published is copied without a wait for their earlier users.
+  bool suspends_before_published = false;
 };
 
 /// Those that are met on purpose.

@@ -181,6 +181,7 @@ void random_engine::reserve(model_request& r, const command& done) {
     return refused("reserve", &r, granted.error(), blocks);
   if (blocks > r.blocks)
     model_.check_granted("reserve", &r, wrong_);
+  r.unpublished = r.unpublished || blocks > r.blocks;
   r.blocks = std::max(r.blocks, blocks);
 }
 
@@ -232,6 +233,8 @@ void random_engine::enter_decode(model_request& r) {
 }
 
 void random_engine::suspend(model_request& r) {
+  if (r.unpublished && !met_bugs.suspends_before_published)
+    return;
   auto done = runtime_->suspend(r.id);
   tell("suspend request {}{}", r.id.value(), done ? "" : ": refused, " + done.error().message);
   if (!done)
@@ -249,6 +252,7 @@ void random_engine::resume(model_request& r) {
     return refused("resume", &r, done.error(), r.blocks);
   model_.check_granted("resume", &r, wrong_);
   r.status = done->loading ? model_status::loading : model_status::active;
+  r.unpublished = true;
 }
 
 void random_engine::close(model_request& r) {
