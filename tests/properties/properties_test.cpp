@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "kvferry/test_hooks.hpp"
 #include "tests/catch.hpp"
 #include "tests/properties/search.hpp"
 
@@ -18,12 +17,6 @@ const char* environment(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != 0 ? value : nullptr;
 }
-
-/// Takes the fault away when the test ends.
-struct planted_for_test {
-  explicit planted_for_test(const std::string& name) { REQUIRE(plant_fault(name)); }
-  ~planted_for_test() { (void)plant_fault("none"); }
-};
 
 /// Ever new seeds until the time is over.
 std::optional<found_failure> search_for(std::chrono::seconds time) {
@@ -58,23 +51,6 @@ TEST_CASE("a random engine sees nothing that the reference model forbids") {
   if (found) // not as an INFO, whose lines are wrapped
     std::fprintf(stderr, "%s", found->words.c_str());
   REQUIRE_FALSE(found);
-}
-
-TEST_CASE("random engines find every fault that can be planted, and shrink what they found") {
-  auto [name, runs] = GENERATE(table<std::string, std::uint64_t>({{"copy_wait_dropped", 100},
-                                                                  {"load_wait_dropped", 300},
-                                                                  {"close_ignores_steps", 100},
-                                                                  {"slot_before_unnamed", 300},
-                                                                  {"retry_forgotten", 300},
-                                                                  {"host_page_under_load", 1000},
-                                                                  {"tier_before_copy_done", 100}}));
-  planted_for_test fault(name);
-  auto found = search({1, runs, 60});
-  INFO(name);
-  REQUIRE(found);
-  INFO(found->words);
-  REQUIRE(found->smallest.commands.size() < case_of(found->seed).commands.size());
-  REQUIRE_THAT(run_case(found->smallest), ContainsSubstring("WRONG") || ContainsSubstring("broken contract"));
 }
 
 TEST_CASE("a case is written as text and read back") {
