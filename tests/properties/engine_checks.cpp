@@ -38,7 +38,6 @@ storages random_engine::look() {
 void random_engine::refused(std::string_view call, const model_request* who, const error& why,
                             std::uint32_t wanted_blocks) {
   refused_ = true;
-  refusals += std::string(call) + ":" + std::string(to_string(why.code)) + " "; // TEMPORARY
   model_.check_refusal({call, who, why, wanted_blocks, settled_}, places_, wrong_);
 }
 
@@ -153,6 +152,8 @@ void random_engine::check_settled() {
   if (!wrong_.empty())
     return;
   const storages now = look();
+  const bool published = std::any_of(batches_.begin(), batches_.end(), // by `settle`, more often than any bound
+                                     [](const batch_side& b) { return b.shown && b.shown->version != 0; });
   auto findings = runtime_->check_quiet();
   if (!findings)
     return wrong("the quiet check was refused: " + findings.error().message);
@@ -173,7 +174,7 @@ void random_engine::check_settled() {
         if (!reasons)
           wrong("why a block is on the GPU was not told: " + reasons.error().message);
         else
-          model_.check_reasons(r, group_id{static_cast<std::uint8_t>(g)}, o, *reasons, now, wrong_);
+          model_.check_reasons(r, group_id{static_cast<std::uint8_t>(g)}, o, *reasons, published, now, wrong_);
       }
     }
     for (std::size_t g = 0; g < config_.groups.size(); ++g) {

@@ -30,8 +30,6 @@ public:
   /// Tells what is done, a sentence for each command, as it is done.
   void tell_to(std::function<void(const std::string&)> listener) { listener_ = std::move(listener); }
 
-  const statistics& counts() const { return counts_; }
-  std::string refusals; // TEMPORARY
 private:
   struct batch_side {
     std::unique_ptr<batch> of;

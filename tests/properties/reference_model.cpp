@@ -260,7 +260,8 @@ void reference_model::check_sharing(const storages& now, sentences& wrong) const
 // ------------------------------------------------------------------------------------------------
 
 void reference_model::check_reasons(const model_request& r, group_id group, block_ordinal ordinal,
-                                    const std::vector<blocker>& reasons, const storages& now, sentences& wrong) const {
+                                    const std::vector<blocker>& reasons, bool published, const storages& now,
+                                    sentences& wrong) const {
   const std::size_t g = group.value();
   auto complain = [&](std::string_view why) {
     wrong.push_back(fmt::format("request {} decodes, group {}, block {} of its complete history is on the GPU: {}",
@@ -268,6 +269,9 @@ void reference_model::check_reasons(const model_request& r, group_id group, bloc
   };
   if (reasons.empty())
     complain("nothing blocks it, and it does not move");
+  if (published && config_.defer_steps_max &&
+      std::all_of(reasons.begin(), reasons.end(), [](const blocker& b) { return b.why == blocker::cause::owner; }))
+    complain(fmt::format("it has waited for others longer than {} publications", *config_.defer_steps_max));
   for (const blocker& reason : reasons)
     switch (reason.why) {
     case blocker::cause::owner: {

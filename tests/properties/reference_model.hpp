@@ -78,9 +78,9 @@ public:
   void check_granted(std::string_view call, const model_request* who, sentences& wrong) const;
 
   /// With nothing pending: what is wrong with a block of an active decoder's complete history that is on the GPU, and
-  /// the reasons that were named.
+  /// the reasons that were named. `published`: more often than the bound of deferral since it was deferred.
   void check_reasons(const model_request& r, group_id group, block_ordinal ordinal, const std::vector<blocker>& reasons,
-                     const storages& now, sentences& wrong) const;
+                     bool published, const storages& now, sentences& wrong) const;
 
   /// GPU slots of the group that no open request is bound to.
   std::uint32_t spare_gpu(std::size_t group, const storages& now) const;

@@ -73,15 +73,6 @@ bool run_here(const test_case& which, bool story) {
   if (story)
     engine.tell_to([](const std::string& sentence) { std::fprintf(stderr, "  %s\n", sentence.c_str()); });
   const sentences wrong = engine.run();
-  if (FILE* f = std::getenv("KVCOUNTS") ? std::fopen("/tmp/wts/prop_counts", "a") : nullptr) { // TEMPORARY
-    const statistics& c = engine.counts();
-    std::fprintf(
-        f, "%d off %d spill %d demote %d rebound %d defer %d retry %d load %d evict %d failed %d hit %d refusals %s\n",
-        which.setup.large, (int)c.pages_offloaded, (int)c.pages_spilled, (int)c.pages_demoted,
-        (int)c.pages_rebound_without_copy, (int)c.pages_deferred, (int)c.pages_retried, (int)c.pages_loaded,
-        (int)c.pages_evicted, (int)c.copies_failed, (int)c.prefix_blocks_hit, engine.refusals.c_str());
-    std::fclose(f);
-  }
   for (const std::string& sentence : wrong)
     std::fprintf(stderr, "WRONG: %s\n", sentence.c_str());
   return wrong.empty();
