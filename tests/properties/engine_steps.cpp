@@ -220,7 +220,7 @@ void random_engine::step(batch_side& b, const command& done) {
 // ------------------------------------------------------------------------------------------
 
 void random_engine::begin_read(batch_side& b) {
-  if (b.open_reads >= 2)
+  if (b.open_reads >= 2 || (!b.leaving.empty() && !met_bugs.members_leave))
     return;
   auto version = b.of->begin_read(b.reader);
   tell("begin to read batch {}: {}", &b - batches_.data(),
