@@ -31,6 +31,8 @@ public:
   void tell_to(std::function<void(const std::string&)> listener) { listener_ = std::move(listener); }
 
 private:
+  static constexpr std::uint32_t streams = 6; // the engine's four, and storage's two behind them
+
   struct batch_side {
     std::unique_ptr<batch> of;
     stream_id stream;   ///< where it publishes, but for a few times
