@@ -104,7 +104,7 @@ void batch_publisher::depart(request_id request, bool closing, outbox& out) {
   } else if (shown_.contains(request)) {
     departed_.push_back({request, closing});
   } else if (closing) {
-    out.send(rows_published{id_, 0, {}, {request}, {}});
+    out.send(rows_published{id_, 0, {}, {request}, {}, {}});
   } else {
     out.send(request, row_gone{id_});
   }
@@ -142,7 +142,27 @@ void batch_publisher::publish_when_told(outbox& out) {
   publish_now(message, out);
 }
 
+/// Rows in the engine's order; none: a request stands there twice.
+std::optional<std::vector<row_id>> batch_publisher::rows_in_order(const publish& message) const {
+  std::vector<row_id> order;
+  std::vector<bool> listed(rows_.size());
+  for (request_id request : message.order)
+    if (auto row = row_of(request); row && !rows_[row->value()].oversized) {
+      if (listed[row->value()])
+        return std::nullopt;
+      listed[row->value()] = true;
+      order.push_back(*row);
+    }
+  return order;
+}
+
 void batch_publisher::publish_now(const publish& message, outbox& out) {
+  const auto order = rows_in_order(message);
+  if (!order) {
+    out.send(published{
+        message.call, version_, 0, {}, refusal{error_code::invalid_argument, "order: it names a request twice", {}}});
+    return;
+  }
   if (!message.after.empty())
     device_.wait(message.stream, message.after);
   if (version_ != 0 && message.stream != stream_) { // also when nothing changes: the new stream's steps read the tables
@@ -151,14 +171,10 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
     readers_.add(before);
     stream_ = message.stream;
   }
-  std::vector<row_id> order;
-  for (request_id request : message.order)
-    if (auto row = row_of(request); row && !rows_[row->value()].oversized)
-      order.push_back(*row);
-  mirror_.set_active(order);
+  mirror_.set_active(*order);
 
   published done{message.call, version_, 0, {}, {}};
-  rows_published told{id_, version_, {}, {}, {}};
+  rows_published told{id_, version_, {}, {}, {}, {}};
   const bool changed = mirror_.changed();
   if (changed || has_news())
     told.readers = end_readers();
@@ -183,13 +199,13 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
     told.shown.push_back(left);
   for (const departure& d : std::exchange(departed_, {})) {
     shown_.erase(d.request);
-    if (d.closing)
-      told.gone.push_back(d.request);
-    else
-      out.send(d.request, row_gone{id_});
+    (d.closing ? told.gone : told.left).push_back(d.request);
   }
+  const std::vector<request_id> left = told.left;
   out.send(std::move(done));
-  out.send(std::move(told));
+  out.send(std::move(told)); // first: its readers are known before a number is acknowledged from elsewhere
+  for (request_id request : left)
+    out.send(request, row_gone{id_});
 }
 
 /// Something that the registry or a request waits to hear of.
@@ -267,23 +283,25 @@ void batch_publisher::handle(const end_read& message, outbox& out) {
 }
 
 void batch_publisher::handle(const close_batch& message, outbox& out) {
-  rows_published told{id_, 0, {}, {}, message.readers}; // not a publication
+  rows_published told{id_, 0, {}, {}, {}, message.readers}; // not a publication
+  told.readers.add(readers_);
   for (const row_state& row : rows_)
     if (!row.request.is_none()) {
       told.shown.push_back({row.request, row.seq});
-      out.send(row.request, row_gone{id_});
+      told.left.push_back(row.request);
     }
   for (const row_number& left : left_numbers_)
     told.shown.push_back(left);
   for (const departure& d : departed_)
-    if (d.closing)
-      told.gone.push_back(d.request);
-    else
-      out.send(d.request, row_gone{id_});
+    (d.closing ? told.gone : told.left).push_back(d.request);
+  const std::vector<request_id> left = told.left;
+  const fence_set readers = told.readers;
   out.send(std::move(told));
+  for (request_id request : left)
+    out.send(request, row_gone{id_});
   if (asked_)
     out.send(published{asked_->call, version_, 0, {}, refusal{error_code::runtime_stopped, "the batch is closed", {}}});
-  out.send(batch_closed{message.call, publications_, entries_});
+  out.send(batch_closed{message.call, publications_, entries_, readers});
   ended_ = true;
 }
 

@@ -38,7 +38,7 @@ public:
 
   bool ended() const { return ended_; }
 
-  /// Invariant 7 for what was published last, as far as the publisher can see it.
+  /// Nothing to be held against within the publisher: `check_rows` compares its rows with what the registry says.
   void check_touched() const {}
 
 private:
@@ -63,6 +63,7 @@ private:
   void depart(request_id request, bool closing, outbox& out);
   bool shows(const row_number& wanted) const;
   void publish_when_told(outbox& out);
+  std::optional<std::vector<row_id>> rows_in_order(const publish& message) const;
   void publish_now(const publish& message, outbox& out);
   bool has_news() const;
   fence_set end_readers();

@@ -34,10 +34,14 @@ void completions::report(outbox& out) {
     out.send(std::move(done));
     return true;
   });
-  if (!watched_.empty() && watched_.covered_by(passed_)) {
-    watched_ = {};
+  bool news = false; // of any: a stream that stands still holds no other's back
+  watched_.remove_if([&](fence f) {
+    const bool has_passed = f.sequence <= passed_.sequence_on(f.stream);
+    news = news || has_passed;
+    return has_passed;
+  });
+  if (news)
     out.send(fence_passed{passed_});
-  }
 }
 
 } // namespace kvferry

@@ -69,6 +69,10 @@ struct idle_pages {
   std::uint32_t gpu_available() const { return gpu_clean.size() + gpu_only.size(); }
 
   bool gives_gpu(const block& b) const { return b.on_gpu_list.in == &gpu_clean || b.on_gpu_list.in == &gpu_only; }
+  void count_kept(const block& b, std::uint32_t& taken, std::uint32_t& named) const {
+    taken += gives_gpu(b) ? 1u : 0u;
+    named += b.on_gpu_list.in == &gpu_named ? 1u : 0u;
+  }
   bool gives_host(const block& b) const { return b.on_host_list.in == &host; }
 
   void remove(block& b) {

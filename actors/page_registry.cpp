@@ -12,6 +12,7 @@ namespace kvferry {
 page_registry::page_registry(const configuration& config)
     : config_(config), ledger_(config.groups), index_(config.groups.size()), idle_(config.groups.size()),
       waiting_(config.groups.size()), gpu_pages_(config.groups.size()), host_pages_(config.groups.size()) {
+  promised_host_.resize(groups());
   counters_.pages_by_host_run.resize(statistics{}.pages_by_host_run.size());
   for (std::size_t g = 0; g < groups(); ++g) {
     gpu_pages_[g].resize(config.groups[g].gpu_slots);
@@ -66,7 +67,7 @@ void page_registry::finish(outbox& out) {
   reply_ = std::monostate{};
 
   for (request_id request : std::exchange(loads_ended_, {}))
-    if (claim* c = live_claim(request); c != nullptr && c->active && c->loads == 0) {
+    if (claim* c = live_claim(request); c != nullptr && (c->active || c->load_lost) && c->loads == 0) {
       loads_done done{c->seq, {}, c->blocks, c->load_lost};
       c->load_lost = false;
       out.send(request, std::move(done));
@@ -169,6 +170,9 @@ void page_registry::handle(const rows_published& message, outbox& out) {
   publications_ += message.version != 0 ? 1u : 0u;
   for (const row_number& shown : message.shown)
     acknowledge(shown.request, shown.seq, message.readers);
+  for (request_id request : message.left) // from now on it acknowledges its numbers itself, and knows no readers
+    if (const claim* c = find_claim(request))
+      fence_bound_pages(*c, message.readers);
   for (request_id request : message.gone) {
     acknowledge(request, slot_ledger::until_gone, planted(fault::close_ignores_steps) ? fence_set{} : message.readers);
     departed_.erase(request);
@@ -233,13 +237,13 @@ void page_registry::handle(const query_blockers& message, outbox& out) {
     const block& b = *entry.held;
     for (const owner& o : b.owners)
       if (needs_gpu(b, o))
-        told.blockers.push_back({0, o.request->id, o.ordinal});
+        told.blockers.push_back({blocker_cause::owner, o.request->id, o.ordinal});
     if (b.copy)
-      told.blockers.push_back({3, request_id::none(), 0});
+      told.blockers.push_back({blocker_cause::copy_under_way, request_id::none(), 0});
     else if (b.wait_ticket != 0)
-      told.blockers.push_back({1, request_id::none(), 0});
+      told.blockers.push_back({blocker_cause::host_full, request_id::none(), 0});
     else if (b.failures > config_.copy_retries)
-      told.blockers.push_back({2, request_id::none(), 0});
+      told.blockers.push_back({blocker_cause::copy_failed, request_id::none(), 0});
   }
   out.send(std::move(told));
 }

@@ -108,6 +108,7 @@ private:
   /// Idle pages that the call itself matched and that therefore cannot be taken (rule 1).
   struct kept_pages {
     std::uint32_t gpu = 0;
+    std::uint32_t gpu_named = 0; ///< could be taken after a publication
   };
 
   std::optional<refusal> plan_gpu(const std::vector<std::uint32_t>& needed, slot_use use, batch_id batch,
@@ -116,7 +117,8 @@ private:
   host_slot take_host(group_id group);
   shortage count_shortage(group_id group, tier on, std::uint32_t needed, std::uint32_t available) const;
   void name_batches(shortage& numbers) const;
-  refusal gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const;
+  refusal gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available,
+                       std::uint32_t kept_named = 0) const;
   refusal host_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const;
   void refuse_gpu(const claim& caller, call_id call, refusal why);
   bool spill_held(const claim& caller, group_id group, std::uint32_t count);
@@ -187,7 +189,8 @@ private:
   void suspend(claim& c, const owner_transition& message);
   void resume(claim& c, const owner_transition& message);
   void release(claim& c, std::optional<row_seq> seq, const history_report& report);
-  void fence_bound_pages(claim& c, block_ordinal from, const fence_set& running);
+  void fence_bound_pages(const claim& c, const fence_set& fences, block_ordinal from = 0);
+  void fence_running(claim& c, const fence_set& running, block_ordinal from = 0);
   void cut_table(claim& c, block_ordinal from, const fence_set& running = {});
 
   // -- copies (page_registry_copies.cpp)
@@ -248,6 +251,7 @@ private:
   // Results of the handling in progress.
   claim* caller_ = nullptr;
   reply reply_;
+  std::vector<std::uint32_t> promised_host_; ///< [group] host slots that the call in progress was admitted for
   std::vector<page_move> copies_;
   std::vector<move_id> cancels_;
   fence_set before_to_host_;

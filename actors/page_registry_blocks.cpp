@@ -139,8 +139,6 @@ void page_registry::settle(block& b) {
       make_idle(b);
     return;
   }
-  if (b.is_idle())
-    leave_idle(b);
   if (b.has_host()) {
     if (is_sparse(b.group) && b.gpu_bound > 0)
       for (const owner& o : b.owners)
@@ -226,8 +224,10 @@ void page_registry::start_copy(block& b, move_kind kind, std::uint32_t target, b
     }
   } else {
     move.host = host_slot{target};
-    if (!planted(fault::copy_wait_dropped))
+    if (!planted(fault::copy_wait_dropped)) {
       before_to_host_.add(b.written);
+      before_to_host_.add(ledger_.fences(key_of(b.group, b.gpu))); // a page that was never written is its slot's last
+    }
     before_to_host_.add(ledger_.fences(key_of(b.group, move.host)));
   }
   copies_.push_back(move);

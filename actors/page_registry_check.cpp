@@ -38,8 +38,8 @@ void check_block(const block& b, bool sparse, NeedsGpu needs_gpu, EntryOf entry_
                   b.blockers, gpu_bound, blockers);
   KVFERRY_REQUIRE(!b.owners.empty() || b.copy || b.pins > 0 || (b.node != nullptr && b.is_idle()),
                   "14: block {} has no owner and is not idle", b.id.value());
-  KVFERRY_REQUIRE(!b.is_idle() || b.owners.empty(), "block {} is idle and has {} owners", b.id.value(),
-                  b.owners.size());
+  KVFERRY_REQUIRE(b.owners.empty() || (b.on_gpu_list.in == nullptr && b.on_host_list.in == nullptr),
+                  "block {} has {} owners and is listed as idle", b.id.value(), b.owners.size());
 }
 
 } // namespace
@@ -120,6 +120,9 @@ std::vector<std::string> page_registry::quiet_findings() const {
 
 void page_registry::handle(const query_quiet& message, outbox& out) {
   begin(nullptr);
+#if KVFERRY_CHECK_INVARIANTS
+  check_all();
+#endif
   quiet_told told{message.call, quiet_findings(), {}};
   for (const auto& [request, c] : claims_) {
     if (c->batch.is_none() || c->ghost)

@@ -9,6 +9,14 @@
 
 namespace kvferry {
 
+namespace {
+
+/// A page is copied for this part of a block at least: prompts that share no more than their first token are not worth
+/// the copy, and the wait for it.
+constexpr std::uint32_t worth_a_copy = 8;
+
+} // namespace
+
 bool page_registry::can_match(const block* b) const {
   return b != nullptr && (b->has_gpu() || config_.on_host_hit == host_hit_policy::load);
 }
@@ -72,6 +80,8 @@ void page_registry::find_branch(matched_prefix& match, std::uint32_t depth, cons
       end, std::span{message.keys.tokens}.subspan(begin, std::min(t, left)), [&](const prefix_node& child) {
         return std::ranges::all_of(child.blocks, [&](const block* b) { return can_match(b); });
       });
+  if (match.branch_tokens * worth_a_copy < t)
+    match.branch = nullptr, match.branch_tokens = 0;
 }
 
 /// Slots for the loads of `wanted` and for a branch, all or nothing.
@@ -83,7 +93,7 @@ std::optional<refusal> page_registry::plan_match(const matched_prefix& match, co
     for (const block* source : match.branch->blocks) {
       const std::size_t g = source->group.value();
       ++needed[g];
-      kept[g].gpu += idle_[g].gives_gpu(*source) ? 1u : 0u;
+      idle_[g].count_kept(*source, kept[g].gpu, kept[g].gpu_named);
     }
   return plan_gpu(needed, slot_use::copy, batch_id::none(), kept);
 }
@@ -171,7 +181,7 @@ void page_registry::count_loads(const wanted_blocks& wanted, std::vector<std::ui
   for (const auto& [b, ordinal] : wanted) {
     const std::size_t g = b->group.value();
     needed[g] += b->has_gpu() ? 0u : 1u;
-    kept[g].gpu += idle_[g].gives_gpu(*b) ? 1u : 0u;
+    idle_[g].count_kept(*b, kept[g].gpu, kept[g].gpu_named);
   }
 }
 

@@ -35,7 +35,7 @@ void page_registry::release(claim& c, std::optional<row_seq> seq, const history_
   if (c.active)
     change_claim(c, [](claim& leaving) { leaving.active = false; });
   if (!planted(fault::close_ignores_steps))
-    fence_bound_pages(c, 0, report.running);
+    fence_running(c, report.running);
   for (block_ordinal o = c.blocks; o-- > 0;) // children become idle before their parents
     for (std::size_t g = 0; g < groups(); ++g)
       if (c.tables[g][o].held != nullptr)
@@ -51,15 +51,21 @@ void page_registry::release(claim& c, std::optional<row_seq> seq, const history_
   claims_.erase(c.id);
 }
 
-/// What still runs the request comes before the next use of its pages, and has written those that are not complete.
-void page_registry::fence_bound_pages(claim& c, block_ordinal from, const fence_set& running) {
+/// `fences` come before the next use of each page that the request's row shows.
+void page_registry::fence_bound_pages(const claim& c, const fence_set& fences, block_ordinal from) {
   for (std::size_t g = 0; g < groups(); ++g)
     for (block_ordinal o = std::max(from, c.first_held[g]); o < c.blocks; ++o)
-      if (const claim_entry& entry = c.tables[g][o]; entry.held != nullptr) {
-        ledger_.add_fences({group_at(g), entry.bound, slot_of(*entry.held, entry.bound)}, running);
-        if (o >= c.complete)
-          entry.held->written.add(running);
-      }
+      if (const claim_entry& entry = c.tables[g][o]; entry.held != nullptr)
+        ledger_.add_fences({group_at(g), entry.bound, slot_of(*entry.held, entry.bound)}, fences);
+}
+
+/// What still runs the request comes before the next use of its pages, and has written those that are not complete.
+void page_registry::fence_running(claim& c, const fence_set& running, block_ordinal from) {
+  fence_bound_pages(c, running, from);
+  for (std::size_t g = 0; g < groups(); ++g)
+    for (block_ordinal o = std::max({from, c.first_held[g], c.complete}); o < c.blocks; ++o)
+      if (block* b = c.tables[g][o].held)
+        b->written.add(running);
 }
 
 /// The table ends before `from`: a load into it was lost, or what lies behind is given back. `running` as in a report.
@@ -67,7 +73,7 @@ void page_registry::cut_table(claim& c, block_ordinal from, const fence_set& run
   for (std::size_t g = 0; g < groups(); ++g) // what a window needs there was never owned: the match holds nowhere
     if (c.first_held[g] > first_in_window(group_at(g), from * config_.tokens_per_block))
       from = 0;
-  fence_bound_pages(c, from, running);
+  fence_running(c, running, from);
   for (std::size_t g = 0; g < groups(); ++g) {
     for (block_ordinal o = c.blocks; o-- > from;)
       if (c.tables[g][o].held != nullptr) {

@@ -38,7 +38,7 @@ std::optional<refusal> page_registry::plan_gpu(const std::vector<std::uint32_t>&
               .retiring_for(group, batch, needed[g] - available, [&](request_id request) { return batch_of(request); })
               .size());
     if (available < needed[g])
-      return gpu_shortage(group, needed[g], at_once);
+      return gpu_shortage(group, needed[g], at_once, kept.empty() ? 0 : kept[g].gpu_named);
   }
   return std::nullopt;
 }
@@ -73,18 +73,22 @@ void page_registry::name_batches(shortage& numbers) const {
   numbers.batches.erase(twice.begin(), twice.end());
 }
 
-refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const {
+/// `kept_named`: pages that publishing would make available and the call itself wants.
+refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available,
+                                    std::uint32_t kept_named) const {
   shortage numbers = count_shortage(group, tier::gpu, needed, available);
-  const bool copies_free_slots = std::ranges::any_of(moves_, [&](const auto& move) {
-    const block& b = *move.second;
-    return b.group == group && b.has_gpu() && b.copy->kind != move_kind::load && b.copy->kind != move_kind::branch;
-  });
+  const std::uint32_t published = available + numbers.unpublished - kept_named;
+  const auto coming = static_cast<std::uint32_t>(std::ranges::count_if(moves_, [&](const auto& move) {
+    const block& b = *move.second; // its GPU page falls free when the copy is done
+    return b.group == group && b.has_gpu() &&
+           (b.copy->kind == move_kind::spill || (b.copy->kind == move_kind::offload && b.blockers == 0));
+  }));
   error_code code = error_code::gpu_full;
   if (needed > ledger_.total(group, tier::gpu))
     code = error_code::prompt_exceeds_gpu_pool;
-  else if (available + numbers.unpublished >= needed)
+  else if (published >= needed)
     code = error_code::publish_first;
-  else if (copies_free_slots)
+  else if (published + coming >= needed)
     code = error_code::copies_in_flight;
   if (code == error_code::publish_first)
     name_batches(numbers);
@@ -144,7 +148,7 @@ gpu_slot page_registry::take_gpu(group_id group, slot_use use, batch_id batch, g
   if (clean) {
     victim.gpu = gpu_slot::none();
     make_idle(victim);
-  } else if (use != slot_use::decode && host_available(group) > 0) {
+  } else if (use != slot_use::decode && host_available(group) > promised_host_[group.value()]) {
     // Rule 9: it leaves the index at once and returns when its copy is done. The slot is granted behind the copy.
     victim.returns_to = victim.node;
     index_.add_reference(*victim.node);

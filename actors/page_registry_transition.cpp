@@ -141,7 +141,7 @@ void page_registry::enter_decode(claim& c, const owner_transition& message) {
 
 void page_registry::suspend(claim& c, const owner_transition& message) {
   number(c); // the row shows nothing from now on
-  fence_bound_pages(c, 0, message.history.running);
+  fence_running(c, message.history.running);
   if (c.active) {
     change_claim(c, [](claim& leaving) { leaving.active = false; });
     suspended_.push_back(c.id);
@@ -172,6 +172,7 @@ void page_registry::drop(claim& c, const owner_transition& message) {
 
 void page_registry::resume(claim& c, const owner_transition& message) {
   auto restore = [&] { change_claim(c, [](claim& back) { back.active = false; }); };
+  std::vector<std::uint32_t> promised(groups());
   change_claim(c, [](claim& coming) { coming.active = true; });
   wanted_blocks wanted;
   for (std::size_t g = 0; g < groups(); ++g) {
@@ -185,7 +186,8 @@ void page_registry::resume(claim& c, const owner_transition& message) {
       due += may_copy(*entry.held) && entry.held->wait_ticket == 0 ? 1u : 0u;
     }
     const std::uint32_t room = host_available(group_at(g));
-    if (config_.on_host_full == host_full_policy::refuse && due > room) {
+    promised[g] = config_.on_host_full == host_full_policy::refuse ? due : 0;
+    if (promised[g] > room) {
       restore();
       refuse(message.call, host_shortage(group_at(g), due, room));
       return;
@@ -202,11 +204,13 @@ void page_registry::resume(claim& c, const owner_transition& message) {
   std::erase(suspended_, c.id);
   number(c);
   pages_granted granted{message.call, {}, c.history_tokens, false};
+  std::swap(promised_host_, promised); // what is demoted for its loads leaves room for what it moves itself
   load_and_bind(c, wanted, granted.granted);
+  std::swap(promised_host_, promised);
   for (std::size_t g = 0; g < groups(); ++g)
     for (block_ordinal o = c.first_held[g]; o < c.blocks; ++o)
       if (block* b = c.tables[g][o].held) {
-        if (b->copy && b->copy->kind != move_kind::load && o >= c.complete) {
+        if (b->copy && b->copy->kind == move_kind::spill && o >= c.complete) {
           // Rule 6: a spill of bytes that change from now on is void. It still reads the page: the writer comes after
           // it.
           b->discard_copy = true;
@@ -215,6 +219,7 @@ void page_registry::resume(claim& c, const owner_transition& message) {
           else
             reply_waits_for_.push_back(b->copy->move);
         }
+        granted.granted.after.add(b->written); // it may go on on another stream
         b->failures = 0;
         settle(*b);
       }

@@ -38,6 +38,11 @@ bool request_cache::require_status(bool right, std::string_view wanted, outbox& 
   return require(right, error_code::wrong_status, fmt::format("the request is not {}", wanted), out);
 }
 
+/// Of a table that was cut meanwhile, for want of what could not be loaded, the engine may not have heard yet.
+void request_cache::note_history(std::uint32_t reported) {
+  history_ = std::max(history_, std::min(reported, table_.blocks() * tokens_per_block_));
+}
+
 void request_cache::begin(const open_request& message, outbox& out) {
   KVFERRY_REQUIRE(status_ == status::fresh, "request {} is opened twice", id_.value());
   // The lengths keep adapter "x" and salt "x" apart.
@@ -56,8 +61,8 @@ void request_cache::begin(const advance& message, outbox& out) {
   if (!require_status(status_ == status::active, "active", out))
     return;
   accept_tokens(message.accepted);
-  history_ = std::max(history_, message.history.tokens);
-  const std::uint32_t wanted = (message.capacity_tokens + tokens_per_block_ - 1) / tokens_per_block_;
+  note_history(message.history.tokens);
+  const std::uint32_t wanted = blocks_of(message.capacity_tokens);
   transit(transition::advance, message.history, out, wanted,
           message.commit ? keys(committed_, history_ / tokens_per_block_) : block_keys{});
 }
@@ -66,7 +71,7 @@ void request_cache::begin(const enter_decode& message, outbox& out) {
   if (!require_status(status_ == status::active, "active", out))
     return;
   accept_tokens(message.accepted);
-  history_ = std::max(history_, message.history.tokens);
+  note_history(message.history.tokens);
   transit(transition::enter_decode, message.history, out);
 }
 
@@ -74,7 +79,7 @@ void request_cache::begin(const suspend_request& message, outbox& out) {
   if (!require_status(status_ == status::active || status_ == status::loading, "active or loading", out))
     return;
   accept_tokens(message.accepted);
-  history_ = std::max(history_, message.history.tokens);
+  note_history(message.history.tokens);
   transit(transition::suspend, message.history, out);
 }
 
@@ -87,9 +92,8 @@ void request_cache::begin(const resume_request&, outbox& out) {
 void request_cache::begin(const shrink_request& message, outbox& out) {
   if (!require_status(status_ == status::active || status_ == status::suspended, "active or suspended", out))
     return;
-  history_ = std::max(history_, message.history.tokens);
-  transit(transition::shrink, message.history, out,
-          (message.capacity_tokens + tokens_per_block_ - 1) / tokens_per_block_);
+  note_history(message.history.tokens);
+  transit(transition::shrink, message.history, out, blocks_of(message.capacity_tokens));
 }
 
 void request_cache::begin(const drop_request&, outbox& out) {
@@ -217,7 +221,8 @@ void request_cache::handle(const advanced& message, outbox& out) {
   const bool suspending = running_ && std::holds_alternative<suspend_request>(*running_);
   if (dropping || suspending)
     status_ = dropping ? status::dropped : status::suspended;
-  show(suspending, suspending ? std::vector<page_change>{} : message.granted.changes, out);
+  const bool shrinking = running_ && std::holds_alternative<shrink_request>(*running_); // its row may fit again
+  show(suspending || shrinking, shrinking ? table_.all() : message.granted.changes, out);
   end_call(reply_to(message.granted), out);
 }
 
@@ -256,11 +261,17 @@ void request_cache::handle(const loads_done& message, outbox& out) {
   history_ = std::min(history_, table_.blocks() * tokens_per_block_);
   committed_ = std::min(committed_, table_.blocks());
   table_.mark_ready();
-  if (status_ != status::loading)
-    return; // suspended or closing meanwhile
-  status_ = status::active;
-  show(true, table_.all(), out);
-  out.send(request_ready{id_, shown_by_publisher() ? seq_ : 0, table_.blocks() * tokens_per_block_, message.lost});
+  const bool runs = status_ == status::loading;
+  if (!runs && (status_ != status::suspended || !message.lost))
+    return; // what became of the loads of one that was suspended meanwhile matters only when they were lost
+  if (runs) {
+    status_ = status::active;
+    show(true, table_.all(), out);
+  } else {
+    show(false, {}, out);
+  }
+  out.send(request_ready{id_, shown_by_publisher() ? seq_ : 0, history_, table_.blocks() * tokens_per_block_, runs,
+                         message.lost});
 }
 
 void request_cache::handle(const owners_released&, outbox& out) {

@@ -85,6 +85,10 @@ private:
   void transit(transition kind, const history_report& history, outbox& out, std::uint32_t capacity_blocks = 0,
                block_keys commit = {});
   void accept_tokens(const std::vector<token>& accepted);
+  void note_history(std::uint32_t reported);
+  std::uint32_t blocks_of(std::uint32_t tokens) const {
+    return static_cast<std::uint32_t>((std::uint64_t{tokens} + tokens_per_block_ - 1) / tokens_per_block_);
+  }
   block_keys keys(block_ordinal first, block_ordinal end) const;
   bool require(bool condition, error_code code, std::string why, outbox& out);
   bool require_status(bool right, std::string_view wanted, outbox& out);

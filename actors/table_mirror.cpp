@@ -99,6 +99,7 @@ void table_mirror::set_row_version(row_id row, version_number version) {
 }
 
 void table_mirror::set_active(std::span<const row_id> rows) {
+  KVFERRY_REQUIRE(rows.size() <= layout_.rows, "{} active rows of {}", rows.size(), layout_.rows);
   for (std::uint32_t i = 0; i < std::max<std::size_t>(rows.size(), active_); ++i)
     set(layout_.active_rows + std::uint64_t{i} * 4,
         i < rows.size() ? static_cast<std::int32_t>(rows[i].value()) : std::int32_t{-1});

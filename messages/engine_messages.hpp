@@ -50,13 +50,15 @@ struct request_closed {
   static constexpr message_info info{"request_closed", "request_cache", actor_kind::engine, "", "ignored"};
 };
 
-/// Its loads have ended: the request may run.
+/// Its loads have ended: the request may run, unless it was suspended meanwhile.
 struct request_ready {
   request_id request;
   row_seq seq = 0;
+  std::uint32_t history_tokens = 0;
   std::uint32_t capacity_tokens = 0; ///< of the cut table, when a load failed
+  bool runs = true;                  ///< false: it is suspended, and told of a load that failed
   bool load_failed = false;
-  KVFERRY_FIELDS(request_ready, request, seq, capacity_tokens, load_failed)
+  KVFERRY_FIELDS(request_ready, request, seq, history_tokens, capacity_tokens, runs, load_failed)
   static constexpr message_info info{"request_ready", "request_cache", actor_kind::engine, "", "ignored"};
 };
 
@@ -89,7 +91,8 @@ struct batch_closed {
   call_id call;
   std::uint64_t publications = 0;
   std::uint64_t entries = 0;
-  KVFERRY_FIELDS(batch_closed, call, publications, entries)
+  fence_set readers; ///< behind all that may still read the tables
+  KVFERRY_FIELDS(batch_closed, call, publications, entries, readers)
   static constexpr message_info info{"batch_closed", "batch_publisher", actor_kind::engine, "", "ignored"};
 };
 
@@ -112,8 +115,21 @@ struct host_pages_told {
   static constexpr message_info info{"host_pages_told", "request_cache", actor_kind::engine, "", "ignored"};
 };
 
+/// As `blocker::cause`.
+enum class blocker_cause : std::uint8_t { owner, host_full, copy_failed, copy_under_way };
+
+constexpr std::string_view to_string(blocker_cause cause) {
+  switch (cause) {
+  case blocker_cause::owner: return "owner";
+  case blocker_cause::host_full: return "host_full";
+  case blocker_cause::copy_failed: return "copy_failed";
+  case blocker_cause::copy_under_way: return "copy_under_way";
+  }
+  return "?";
+}
+
 struct told_blocker {
-  std::uint8_t cause = 0; ///< blocker::cause
+  blocker_cause cause = blocker_cause::owner;
   request_id request;
   block_ordinal ordinal = 0;
   KVFERRY_FIELDS(told_blocker, cause, request, ordinal)

@@ -94,9 +94,10 @@ struct rows_published {
   batch_id batch;
   version_number version = 0;
   std::vector<row_number> shown; ///< rows that this publication changed
-  std::vector<request_id> gone;
-  fence_set readers; ///< behind all readers of earlier versions
-  KVFERRY_FIELDS(rows_published, batch, version, shown, gone, readers)
+  std::vector<request_id> gone;  ///< have ended
+  std::vector<request_id> left;  ///< go on without a row
+  fence_set readers;             ///< behind all readers of earlier versions
+  KVFERRY_FIELDS(rows_published, batch, version, shown, gone, left, readers)
   static constexpr message_info info{"rows_published", "batch_publisher", actor_kind::page_registry, "", "ignored"};
 };
 

@@ -39,8 +39,9 @@ void runtime_impl::close_batch(batch_id id) {
     fence_set readers;
     if (!state.stream.is_none())
       readers.add(fence_on(state.stream));
-    (void)wait_for<batch_closed>(
-        call(request_id::none(), kvferry::close_batch{call_id::none(), std::move(readers)}, id)); // ends in any case
+    auto closed = wait_for<batch_closed>(
+        call(request_id::none(), kvferry::close_batch{call_id::none(), readers}, id)); // ends in any case
+    closed_tables_.push_back({std::move(state.memory), closed ? closed->readers : readers});
     for (auto& [request, record] : requests_)
       if (record.batch == id) {
         record.batch = batch_id::none();
@@ -67,7 +68,9 @@ expected<row_id> runtime_impl::add(batch_id id, request_id request) {
   if (done->refused)
     return tl::unexpected<error>{error_of(*done->refused)};
   (*record)->batch = id;
-  note_grant(request, done->seq, std::exchange((*record)->after, {}), std::exchange((*record)->unnames, {}));
+  fence_set after = std::exchange((*record)->after, {});
+  after.add((*record)->last_written);
+  note_grant(request, done->seq, after, std::exchange((*record)->unnames, {}));
   return done->row;
 }
 
@@ -148,7 +151,7 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     return record ? *record : nullptr;
   };
   using sent_call = std::pair<request_id, call_id>;
-  std::vector<sent_call> advances, entries, suspensions, closes, reservations;
+  std::vector<sent_call> advances, entries, suspensions, reservations;
 
   for (const progress& made : input.advance)
     if (request_record* record = known(made.request, step_call::advance)) {
@@ -160,18 +163,19 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
   for (request_id request : input.enter_decode)
     if (known(request, step_call::enter_decode))
       entries.emplace_back(request, send_enter_decode(request));
-  auto note = [&](std::vector<sent_call>& sent, request_id request, step_call call, expected<call_id> id) {
-    if (id)
-      sent.emplace_back(request, *id);
-    else
-      refuse(request, call, id.error());
-  };
   for (request_id request : input.suspend)
-    if (known(request, step_call::suspend))
-      note(suspensions, request, step_call::suspend, send_suspend(request, {}));
+    if (known(request, step_call::suspend)) {
+      if (auto sent = send_suspend(request, {}))
+        suspensions.emplace_back(request, *sent);
+      else
+        refuse(request, step_call::suspend, sent.error());
+    }
+  std::vector<std::pair<request_id, std::optional<call_id>>> closes;
   for (request_id request : input.close)
-    if (known(request, step_call::close))
-      note(closes, request, step_call::close, send_close(request, {}));
+    if (auto sent = send_close(request, {}))
+      closes.emplace_back(request, *sent);
+    else
+      refuse(request, step_call::close, sent.error());
   for (auto [request, sent] : advances)
     if (auto done = wait_for_done(sent); !done)
       refuse(request, step_call::advance, done.error());
@@ -179,10 +183,10 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     if (auto entered = finish_enter_decode(request, sent); !entered)
       refuse(request, step_call::enter_decode, entered.error());
   for (auto [request, sent] : suspensions)
-    if (auto done = finish_suspend(request, sent); !done)
+    if (auto done = wait_for_done(sent); !done)
       refuse(request, step_call::suspend, done.error());
   for (auto [request, sent] : closes)
-    if (auto closed = finish_close(request, sent); !closed)
+    if (auto closed = finish_close(request, sent, {}); !closed)
       refuse(request, step_call::close, closed.error());
 
   for (const reservation& wanted : input.reserve)
@@ -204,12 +208,15 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
         refuse(request, step_call::add, row.error());
   const auto begin = std::chrono::steady_clock::now();
   auto done = publish(id, input.order, input.stream);
-  if (!done)
-    return tl::unexpected<error>{done.error()};
+  result.ready = take_ready();
+  if (!done) { // the rest was done, and the caller has to know of it
+    result.version = (*state)->version;
+    result.not_published = done.error();
+    return result;
+  }
   result.version = done->version;
   result.publish_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   result.failed_rows = std::move(done->failed);
-  result.ready = take_ready();
   return result;
 }
 

@@ -15,11 +15,9 @@ std::string_view to_string(error_code code) {
   case error_code::prompt_exceeds_gpu_pool: return "prompt_exceeds_gpu_pool";
   case error_code::batch_full: return "batch_full";
   case error_code::in_other_batch: return "in_other_batch";
-  case error_code::exceeds_max_blocks: return "exceeds_max_blocks";
   case error_code::read_open: return "read_open";
   case error_code::stream_capturing: return "stream_capturing";
   case error_code::not_published: return "not_published";
-  case error_code::load_failed: return "load_failed";
   case error_code::must_recompute: return "must_recompute";
   case error_code::bound_to_host: return "bound_to_host";
   case error_code::actor_died: return "actor_died";

@@ -24,6 +24,7 @@ struct request_record {
   std::uint32_t committed = 0;    ///< blocks asked to enter the index
   std::vector<token> accepted;    ///< not yet told
   fence_set written;              ///< behind the writers of history not yet told
+  fence_set last_written;         ///< behind all writers: a batch that it joins comes after them
   std::vector<stream_id> streams; ///< that have written it
   batch_id batch;                 ///< none: in no row
   fence_set after;                ///< what its pages wait for, until a batch's publication takes it

@@ -24,27 +24,20 @@ expected<opened> runtime_impl::open(std::vector<token> prompt, const prefix_name
   send(register_request{id});
   if (auto registered = wait_for<request_registered>(registration); !registered)
     return tl::unexpected<error>{registered.error()};
-  const auto tokens = static_cast<std::uint32_t>(prompt.size());
+  request_record record; // before the answer: what comes behind it finds it
+  record.status = request_record::state::loading;
+  record.tokens = static_cast<std::uint32_t>(prompt.size());
+  requests_.emplace(id, std::move(record));
   auto reply = wait_for<request_opened>(
       call(id, open_request{call_id::none(), std::move(prompt), space.adapter, space.salt}, id));
-  if (!reply) {
-    send(bury_request{id, {}}); // nobody was told of its pages
-    run();
-  }
-  if (!reply)
-    return tl::unexpected<error>{reply.error()};
-  if (reply->refused)
+  if (reply && !reply->refused)
+    return opened{id, reply->matched_tokens, reply->loading};
+  requests_.erase(id);
+  if (reply)
     return tl::unexpected<error>{error_of(*reply->refused)};
-  request_record record;
-  record.status = reply->loading ? request_record::state::loading : request_record::state::active;
-  record.tokens = tokens;
-  record.history = record.reported = reply->matched_tokens;
-  record.capacity =
-      (reply->matched_tokens + config.tokens_per_block - 1) / config.tokens_per_block * config.tokens_per_block;
-  record.committed = reply->matched_tokens / config.tokens_per_block;
-  requests_.emplace(id, std::move(record));
-  note_grant(id, 0, reply->after, reply->unnames);
-  return opened{id, reply->matched_tokens, reply->loading};
+  send(bury_request{id, {}}); // nobody was told of its pages
+  run();
+  return tl::unexpected<error>{reply.error()};
 }
 
 // -- progress
@@ -71,6 +64,7 @@ void runtime_impl::note_progress(request_record& record, const progress& made, s
   record.tokens += static_cast<std::uint32_t>(made.accepted.size());
   if (made.history_tokens > record.history && !written_on.is_none()) {
     record.written.add(fence_on(written_on));
+    record.last_written.add(fence_on(written_on));
     if (std::find(record.streams.begin(), record.streams.end(), written_on) == record.streams.end())
       record.streams.push_back(written_on);
   }
@@ -161,16 +155,11 @@ expected<call_id> runtime_impl::send_suspend(request_id request, std::span<const
   const auto streams = running_streams(record, running);
   if (auto allowed = require_no_capture(streams); !allowed)
     return tl::unexpected<error>{allowed.error()};
-  return call(request,
-              suspend_request{call_id::none(), report(record, fences_on(streams)), std::exchange(record.accepted, {})},
-              request);
-}
-
-expected<call_done> runtime_impl::finish_suspend(request_id request, call_id id) {
-  auto done = wait_for_done(id);
-  if (done)
-    requests_.at(request).status = request_record::state::suspended;
-  return done;
+  const call_id id = call(
+      request, suspend_request{call_id::none(), report(record, fences_on(streams)), std::exchange(record.accepted, {})},
+      request);
+  pending_.at(id).on_success = pending_call::effect::suspends;
+  return id;
 }
 
 expected<void> runtime_impl::suspend(request_id request, std::span<const stream_id> running) {
@@ -181,19 +170,19 @@ expected<void> runtime_impl::suspend(request_id request, std::span<const stream_
   auto sent = send_suspend(request, running);
   if (!sent)
     return tl::unexpected<error>{sent.error()};
-  if (auto done = finish_suspend(request, *sent); !done)
+  if (auto done = wait_for_done(*sent); !done)
     return tl::unexpected<error>{done.error()};
   return {};
 }
 
 expected<resumed> runtime_impl::resume(request_id request) {
-  auto record = find(request);
-  if (!record)
+  if (auto record = find(request); !record)
     return tl::unexpected<error>{record.error()};
-  auto done = wait_for_done(call(request, resume_request{}, request));
+  const call_id id = call(request, resume_request{}, request);
+  pending_.at(id).on_success = pending_call::effect::resumes;
+  auto done = wait_for_done(id);
   if (!done)
     return tl::unexpected<error>{done.error()};
-  (*record)->status = done->loading ? request_record::state::loading : request_record::state::active;
   return resumed{done->loading};
 }
 
@@ -224,19 +213,33 @@ expected<void> runtime_impl::drop(request_id request) {
   return {};
 }
 
-expected<call_id> runtime_impl::send_close(request_id request, std::span<const stream_id> running) {
-  request_record& record = requests_.at(request);
-  const auto streams = running_streams(record, running);
+/// None: there is nothing to wait for. It was closed before, or its actor has died.
+expected<std::optional<call_id>> runtime_impl::send_close(request_id request, std::span<const stream_id> running) {
+  settle_arrivals();
+  auto found = requests_.find(request);
+  if (found == requests_.end()) {
+    if (request.is_none() || request.value() == 0 || request.value() > last_request_)
+      return fail(error_code::unknown_request, fmt::format("request {} was never opened", request.value()));
+    return std::nullopt;
+  }
+  if (found->second.lost) {
+    if (auto buried = bury(request, running); !buried)
+      return tl::unexpected<error>{buried.error()};
+    return std::nullopt;
+  }
+  const auto streams = running_streams(found->second, running);
   if (auto allowed = require_no_capture(streams); !allowed)
     return tl::unexpected<error>{allowed.error()};
-  return call(request, close_request{call_id::none(), report(record, fences_on(streams))}, request);
+  return call(request, close_request{call_id::none(), report(found->second, fences_on(streams))}, request);
 }
 
-expected<void> runtime_impl::finish_close(request_id request, call_id id) {
-  auto closed = wait_for<request_closed>(id);
-  if (!closed && closed.error().code == error_code::actor_died && !port_.failure()) {
-    return bury(request, {}); // its actor has died meanwhile: nothing is left to close
-  }
+expected<void> runtime_impl::finish_close(request_id request, std::optional<call_id> id,
+                                          std::span<const stream_id> running) {
+  if (!id)
+    return {};
+  auto closed = wait_for<request_closed>(*id);
+  if (!closed && closed.error().code == error_code::actor_died && !port_.failure() && requests_.contains(request))
+    return bury(request, running); // its actor has died meanwhile
   forget(request);
   if (!closed)
     return tl::unexpected<error>{closed.error()};
@@ -259,19 +262,10 @@ expected<void> runtime_impl::close(request_id request, std::span<const stream_id
   step_fences_.clear();
   if (auto up = require_running(); !up)
     return tl::unexpected<error>{up.error()};
-  settle_arrivals();
-  auto found = requests_.find(request);
-  if (found == requests_.end()) {
-    if (request.is_none() || request.value() == 0 || request.value() > last_request_)
-      return fail(error_code::unknown_request, fmt::format("request {} was never opened", request.value()));
-    return {}; // again: the same answer
-  }
-  if (found->second.lost)
-    return bury(request, running);
   auto sent = send_close(request, running);
   if (!sent)
     return tl::unexpected<error>{sent.error()};
-  return finish_close(request, *sent);
+  return finish_close(request, *sent, running);
 }
 
 // -- completions and questions
@@ -290,8 +284,10 @@ void runtime_impl::poll() {
       input.failed.push_back({failed.submitted, std::move(failed.positions)});
     send(std::move(input));
   }
+  send(flush_copies{}); // also what was decided since the last publication: whoever polls waits for it
   run();
   settle_arrivals();
+  std::erase_if(closed_tables_, [&](const closed_tables& closed) { return closed.readers.covered_by(passed_); });
 }
 
 std::vector<ready_request> runtime_impl::take_ready() {

@@ -50,9 +50,43 @@ void runtime_impl::arrive(engine_port::arrival message) {
   } else {
     const auto* registered = message.body.get_if<request_registered>();
     const call_id id = registered ? call_id{registered->request.value() | registration_bit} : call_of(message.body);
-    if (auto pending = pending_.find(id); pending != pending_.end())
-      pending->second.reply = std::move(message.body);
+    auto pending = pending_.find(id);
+    if (pending == pending_.end())
+      return;
+    // In the order of arrival: what comes behind an answer may change what it said.
+    if (const auto* opened = message.body.get_if<request_opened>())
+      request_was_opened(*opened);
+    else if (const auto* done = message.body.get_if<call_done>())
+      call_was_done(*done, pending->second.on_success);
+    pending->second.reply = std::move(message.body);
   }
+}
+
+void runtime_impl::request_was_opened(const request_opened& done) {
+  if (done.refused)
+    return; // its record goes with the call
+  request_record& record = requests_.at(done.request);
+  const std::uint32_t t = config.tokens_per_block;
+  record.status = done.loading ? request_record::state::loading : request_record::state::active;
+  record.history = record.reported = done.matched_tokens;
+  record.capacity = (done.matched_tokens + t - 1) / t * t;
+  record.committed = done.matched_tokens / t;
+  note_grant(done.request, 0, done.after, done.unnames);
+}
+
+void runtime_impl::call_was_done(const call_done& done, pending_call::effect effect) {
+  auto found = requests_.find(done.request);
+  if (found == requests_.end())
+    return;
+  request_record& record = found->second;
+  if (done.capacity_tokens > 0)
+    record.capacity = done.capacity_tokens;
+  note_grant(done.request, done.seq, done.after, done.unnames);
+  if (done.refused || effect == pending_call::effect::none)
+    return;
+  record.status = effect == pending_call::effect::suspends ? request_record::state::suspended
+                  : done.loading                           ? request_record::state::loading
+                                                           : request_record::state::active;
 }
 
 void runtime_impl::request_became_ready(const request_ready& ready) {
@@ -60,9 +94,11 @@ void runtime_impl::request_became_ready(const request_ready& ready) {
   if (found == requests_.end())
     return;
   request_record& record = found->second;
-  record.status = request_record::state::active;
+  if (ready.runs)
+    record.status = request_record::state::active;
   record.capacity = ready.capacity_tokens;
-  record.history = record.reported = std::min(record.history, ready.capacity_tokens);
+  record.history = record.reported = std::min(record.history, ready.history_tokens);
+  record.committed = std::min(record.committed, record.history / config.tokens_per_block);
   ready_.push_back({ready.request, record.history, ready.load_failed});
   note_grant(ready.request, ready.seq, {}, {});
 }
@@ -108,12 +144,6 @@ error runtime_impl::unexpected_reply(const any_message& reply) {
 
 expected<call_done> runtime_impl::wait_for_done(call_id id) {
   auto done = wait_for<call_done>(id);
-  if (done && requests_.contains(done->request)) {
-    request_record& record = requests_.at(done->request);
-    if (done->capacity_tokens > 0)
-      record.capacity = done->capacity_tokens;
-    note_grant(done->request, done->seq, done->after, done->unnames);
-  }
   if (done && done->refused)
     return tl::unexpected<error>{error_of(*done->refused)};
   return done;
@@ -265,9 +295,9 @@ leftovers runtime_impl::shut_down() {
   stopping_ = true;
   environment_.stop_all();
   run();
+  system_.await_all_actors_done(); // until then actors read the handles
   environment_.clear();
   run();
-  system_.await_all_actors_done();
   left_ = left;
   return left;
 }

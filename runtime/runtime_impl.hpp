@@ -86,6 +86,7 @@ private:
   struct pending_call {
     request_id request; // none: of another actor
     std::optional<any_message> reply;
+    enum class effect : std::uint8_t { none, suspends, resumes } on_success = effect::none; // on the request's status
   };
 
   /// Marks the pending entry of a registration, which has no call number.
@@ -105,6 +106,8 @@ private:
   void run();
   void settle_arrivals();
   void arrive(engine_port::arrival message);
+  void request_was_opened(const request_opened& done);
+  void call_was_done(const call_done& done, pending_call::effect effect);
   void request_became_ready(const request_ready& ready);
   void request_was_lost(request_id request);
   expected<any_message> take_reply(call_id id);
@@ -129,10 +132,10 @@ private:
   std::optional<call_id> send_advance(request_id request, const progress& made, stream_id written_on);
   call_id send_enter_decode(request_id request);
   expected<call_id> send_suspend(request_id request, std::span<const stream_id> running);
-  expected<call_id> send_close(request_id request, std::span<const stream_id> running);
+  expected<std::optional<call_id>> send_close(request_id request, std::span<const stream_id> running);
   std::optional<call_id> send_reserve(request_id request, std::uint32_t capacity_tokens);
   expected<call_done> finish_suspend(request_id request, call_id id);
-  expected<void> finish_close(request_id request, call_id id);
+  expected<void> finish_close(request_id request, std::optional<call_id> id, std::span<const stream_id> running);
   expected<void> bury(request_id request, std::span<const stream_id> running);
   expected<decode_entry> finish_enter_decode(request_id request, call_id id);
   void note_grant(request_id request, row_seq seq, const fence_set& after, const std::vector<row_number>& unnames);
@@ -152,6 +155,12 @@ private:
   std::unordered_map<call_id, pending_call> pending_;
   std::unordered_map<stream_id, fence> step_fences_; // one event per stream and call
   std::vector<ready_request> ready_;
+
+  struct closed_tables {
+    std::unique_ptr<device_memory> memory;
+    fence_set readers;
+  };
+  std::vector<closed_tables> closed_tables_; // freed when nothing reads them any more
   fence_set passed_;
   std::uint64_t last_call_ = 0;
   std::uint64_t last_request_ = 0;
@@ -178,7 +187,7 @@ template <class... Where, class Message>
 call_id runtime_impl::call(request_id about, Message message, Where... where) {
   message.call = call_id{++last_call_};
   const call_id id = message.call;
-  pending_.emplace(id, pending_call{about, std::nullopt});
+  pending_.emplace(id, pending_call{about, std::nullopt, pending_call::effect::none});
   send(std::move(message), where...);
   return id;
 }

@@ -191,6 +191,9 @@ void world::run(const step_step& step) {
   auto done = b->batch->step(input);
   if (!took(done, {}))
     return;
+  if (done->not_published)
+    find(fmt::format("the publication was refused with {}: {}", to_string(done->not_published->code),
+                     done->not_published->message));
 
   std::set<std::pair<std::string, std::string_view>> refused;
   for (const kvferry::refused_call& call : done->refused) {

@@ -126,11 +126,13 @@ void engine::disturb() {
 }
 
 kvferry::expected<void> engine::take(const kvferry::step_result& result) {
+  if (result.not_published)
+    return tl::unexpected(*result.not_published);
   for (const kvferry::refused_call& refused : result.refused)
     if (!may_be_granted_later(refused.why.code) && refused.why.code != error_code::prompt_exceeds_gpu_pool)
       return tl::unexpected(refused.why);
   if (!result.failed_rows.empty())
-    return kvferry::fail(error_code::exceeds_max_blocks,
+    return kvferry::fail(error_code::invalid_configuration,
                          fmt::format("request {} does not fit a row", result.failed_rows.front().value()));
   for (auto& [which, why] : control_.take(result))
     hopeless_.emplace_back(which->number, why.message);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct reservation {
   std::uint32_t capacity_tokens = 0;
 };
 
-/// A request whose loads have ended.
+/// A request whose loads have ended; also one that was suspended meanwhile, when it has lost what was being loaded.
 struct ready_request {
   request_id request;
   std::uint32_t matched_tokens = 0; ///< as in `opened`, or less when a load failed
@@ -60,6 +61,7 @@ struct step_result {
   std::vector<refused_call> refused; ///< any call of the step
   std::vector<ready_request> ready;
   version_number version = 0;          ///< published; what the engine launches next reads it
+  std::optional<error> not_published;  ///< the publication was refused (read_open, out_of_memory), the rest was done
   std::vector<request_id> failed_rows; ///< do not fit a row; shown as holes
   double publish_us = 0.0;             ///< host time of the step that went into publishing
 };
@@ -89,7 +91,8 @@ struct table_view {
 /// Made by `runtime::create_batch`, and destroyed before its runtime.
 class batch {
 public:
-  /// Closes the batch: its members are detached and may join another.
+  /// Closes the batch: its members are detached and may join another. The tables' memory lives until what was launched
+  /// on the streams of its publications and reads has passed. REQUIRES: none of these is being captured.
   ~batch();
 
   batch_id id() const;
@@ -104,15 +107,15 @@ public:
 
   /// Publishes every change that the caller was told of, on `stream`. `order` are the step's rows; requests in it that
   /// have no row are left out. Nothing changed: no device work, same version.
-  /// Errors: read_open.
+  /// Errors: read_open, invalid_argument (a request stands in `order` twice), stream_capturing.
   expected<publication> publish(std::span<const request_id> order, stream_id stream);
 
   /// Orders `stream` after the latest publication; it sees that version until `end_read`. Errors: not_published.
   expected<version_number> begin_read(stream_id stream);
   expected<void> end_read(stream_id stream);
 
-  /// A step's control work in one call. Refusals of single calls are in the result; an error means nothing was
-  /// published.
+  /// A step's control work in one call. Refusals of single calls, and of the publication, are in the result; an error
+  /// means that nothing was done.
   expected<step_result> step(const step_input& input);
 
 private:

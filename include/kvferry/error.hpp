@@ -37,16 +37,12 @@ enum class error_code : std::uint8_t {
   batch_full,
   /// The request is a member of another batch.
   in_other_batch,
-  /// The request needs more blocks than a row of the batch's tables holds.
-  exceeds_max_blocks,
   /// A publication was asked for while a read is open (`begin_read` without `end_read`).
   read_open,
   /// A stream that the call would touch is being captured into a graph; the message names it. Call before or after.
   stream_capturing,
   /// Nothing was published yet.
   not_published,
-  /// Pages that the request wanted could not be copied back to the GPU; its matched tokens were cut.
-  load_failed,
   /// The request's pages were dropped: close it, and open it anew with all its tokens.
   must_recompute,
   /// A dense group of the request is bound to host pages; the message names the ordinals.

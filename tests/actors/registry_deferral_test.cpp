@@ -119,7 +119,7 @@ TEST_CASE("new blockers do not restart the bound") {
 
 TEST_CASE("publications of nothing new count for the bound") {
   blocked r(1);
-  r.send(rows_published{the_batch, 7, {}, {}, {}});
+  r.send(rows_published{the_batch, 7, {}, {}, {}, {}});
   REQUIRE(r.copies_of(move_kind::offload) == 2);
 }
 

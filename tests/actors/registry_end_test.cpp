@@ -152,11 +152,11 @@ TEST_CASE("a request that dies before its publication without the row was handle
   r.prefill(R1, "Ax");
   r.join(R1);
   r.publish();
-  r.send(rows_published{the_batch, 9, {}, {R1}, fence{stream_id{1}, 3}}); // it was closing
+  r.send(rows_published{the_batch, 9, {}, {R1}, {}, fence{stream_id{1}, 3}}); // it was closing
   r.die(R1);
   REQUIRE(r.registry.find_claim(R1) == nullptr);
   REQUIRE(r.dropped.empty());
-  r.send(rows_published{the_batch, 10, {}, {}, {}});
+  r.send(rows_published{the_batch, 10, {}, {}, {}, {}});
   require_nothing_left(r);
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("a publication without the row may overtake the release of its owners"
   r.join(R1);
   r.grow(R1, 2);
   r.publish();
-  r.send(rows_published{the_batch, 9, {}, {R1}, fence{stream_id{1}, 4}});
+  r.send(rows_published{the_batch, 9, {}, {R1}, {}, fence{stream_id{1}, 4}});
   REQUIRE(r.taken(tier::gpu) == 2); // the request has not let go yet
   r.close(R1);
   REQUIRE(r.retiring(tier::gpu) == 0);

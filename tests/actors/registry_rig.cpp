@@ -14,7 +14,7 @@ void apply(registry_rig::replica& r, const std::vector<page_change>& changes) {
 } // namespace
 
 void registry_rig::publish(fence_set readers, batch_id batch) {
-  rows_published told{batch, ++versions, {}, {}, std::move(readers)};
+  rows_published told{batch, ++versions, {}, {}, {}, std::move(readers)};
   for (auto& [id, r] : requests)
     if (r.batch == batch && (r.released || r.dead)) {
       told.gone.push_back(id);
@@ -36,10 +36,10 @@ std::vector<std::string> registry_rig::why_on_gpu(request_id id, block_ordinal o
   send(query_blockers{call_id{7}, id, group, ordinal});
   std::vector<std::string> told;
   for (const told_blocker& b : only<blockers_told>().blockers)
-    told.push_back(b.cause == 0   ? fmt::format("R{}.{}", b.request.value(), b.ordinal)
-                   : b.cause == 1 ? "host_full"
-                   : b.cause == 2 ? "copy_failed"
-                                  : "copying");
+    told.push_back(b.cause == blocker_cause::owner         ? fmt::format("R{}.{}", b.request.value(), b.ordinal)
+                   : b.cause == blocker_cause::host_full   ? "host_full"
+                   : b.cause == blocker_cause::copy_failed ? "copy_failed"
+                                                           : "copying");
   return told;
 }
 

@@ -9,7 +9,8 @@ TEST_CASE("a shutdown with copies, loads and kernels in flight ends, and every l
   const request_id decoding = r.prefill('a', 3);
   REQUIRE(r.of->enter_decode(decoding).has_value());
   REQUIRE(r.rows->publish({}, r.engine).has_value());
-  r.settle();
+  while (r.of->take_statistics().pages_offloaded < 2) // under threads copies are submitted in their own time
+    r.settle();
   const auto loading = r.of->open(r.prompt('a', 3)).value();
   REQUIRE(loading.loading);
   const request_id moving = r.prefill('b', 3);
