@@ -1,0 +1,84 @@
+#include "runtime/trace/message_log.hpp"
+
+#include <algorithm>
+
+namespace kvferry {
+
+message_log::message_log(std::span<const message_kind> kinds, std::function<void()> wake)
+    : kinds_(kinds), wake_(std::move(wake)), writing_(new chunk), reading_(writing_), oldest_(writing_) {
+  for (const message_kind& kind : kinds) {
+    const std::size_t unit = alignof(logged_record);
+    sizes_.push_back(sizeof(logged_record) + (kind.size_bytes + unit - 1) / unit * unit);
+  }
+}
+
+message_log::~message_log() {
+  while (oldest_ != nullptr) {
+    chunk* next = oldest_->next;
+    destroy_bodies(*oldest_);
+    delete std::exchange(oldest_, next);
+  }
+  for (chunk* each : unused_)
+    delete each;
+}
+
+void message_log::begin_chunk() {
+  chunk* fresh = nullptr;
+  {
+    std::unique_lock lock{guard_};
+    if (in_use_ >= chunks_max)
+      wake_();
+    returned_.wait(lock, [&] { return in_use_ < chunks_max; });
+    ++in_use_;
+    if (!unused_.empty()) {
+      fresh = unused_.back();
+      unused_.pop_back();
+    }
+  }
+  if (fresh == nullptr)
+    fresh = new chunk;
+  writing_->next.store(fresh, std::memory_order_release);
+  writing_ = fresh;
+  used_ = 0;
+  wake_();
+}
+
+const logged_record* message_log::front() {
+  for (;;) {
+    chunk* next = reading_->next.load(std::memory_order_acquire); // before `filled`: a chunk with a next one is full
+    if (taken_ < reading_->filled.load(std::memory_order_acquire))
+      return reinterpret_cast<const logged_record*>(reading_->bytes + taken_);
+    if (next == nullptr)
+      return nullptr;
+    reading_ = next;
+    taken_ = 0;
+  }
+}
+
+void message_log::pop() {
+  const auto& taken = *reinterpret_cast<const logged_record*>(reading_->bytes + taken_);
+  taken_ += taken.size_bytes;
+  // One handling at a time runs on a thread. What is no call on the device began after the handlings before it ended.
+  if (taken.to.kind == actor_kind::device)
+    return;
+  while (oldest_ != reading_) {
+    chunk* over = std::exchange(oldest_, oldest_->next);
+    destroy_bodies(*over);
+    over->filled.store(0, std::memory_order_relaxed);
+    over->next.store(nullptr, std::memory_order_relaxed);
+    std::lock_guard lock{guard_};
+    unused_.push_back(over);
+    --in_use_;
+    returned_.notify_one();
+  }
+}
+
+void message_log::destroy_bodies(chunk& of) {
+  for (std::size_t at = 0; at < of.filled;) {
+    auto& record = *reinterpret_cast<logged_record*>(of.bytes + at);
+    at += record.size_bytes;
+    kinds_[record.kind].destroy(record.body());
+  }
+}
+
+} // namespace kvferry
