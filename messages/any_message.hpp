@@ -70,8 +70,8 @@ constexpr std::size_t position_in(message_list<Messages...>) {
 template <class Message>
 constexpr std::size_t message_index = position_in<Message>(recorded_messages{});
 
-/// One message, or event of a trace, of any kind. Not a std::variant: with some fifty kinds every file that touched one would instantiate all
-/// of them.
+/// One message, or event of a trace, of any kind. Not a std::variant: with some fifty kinds every file that touched one
+/// would instantiate all of them.
 class any_message {
 public:
   template <class Message>

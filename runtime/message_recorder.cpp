@@ -1,10 +1,12 @@
 #include "runtime/message_recorder.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <set>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "kvferry/contract.hpp"
 #include "runtime/trace/record_line.hpp"
@@ -40,7 +42,7 @@ private:
   void flush() {
     std::lock_guard lock{guard_};
     for (message_recorder* each : all_)
-      each->flush();
+      each->last_words();
   }
 
   std::mutex guard_;
@@ -58,7 +60,7 @@ expected<std::unique_ptr<message_recorder>> message_recorder::create(const std::
 }
 
 message_recorder::message_recorder(std::ofstream file, const configuration& config)
-    : id_(++recorders_made), file_(std::move(file)) {
+    : id_(++recorders_made), process_(::getpid()), file_(std::move(file)) {
   append_header(text_, config, check_);
   writer_ = std::thread{[this] { write_lines(); }};
   living_recorders::living().add(this);
@@ -138,15 +140,30 @@ void message_recorder::wake() {
   woken_.notify_one();
 }
 
-void message_recorder::flush() {
-  if (std::this_thread::get_id() == writer_.get_id())
-    return; // it is what is broken
-  std::unique_lock lock{guard_};
+/// Everything up to the number that it returns. REQUIRES: guard_ is held.
+std::uint64_t message_recorder::ask_to_write() {
   const std::uint64_t wanted = last_.load();
   flush_to_ = std::max(flush_to_, wanted);
   work_ = true;
   woken_.notify_one();
+  return wanted;
+}
+
+void message_recorder::flush() {
+  std::unique_lock lock{guard_};
+  const std::uint64_t wanted = ask_to_write();
   written_.wait(lock, [&] { return written_up_to_ >= wanted; });
+}
+
+/// As flush, for a process that is about to end: it must not hang, whatever is broken.
+void message_recorder::last_words() {
+  if (::getpid() != process_)
+    return; // a child has no writing thread
+  std::unique_lock lock{guard_, std::try_to_lock};
+  if (!lock || std::this_thread::get_id() == writer_.get_id())
+    return;
+  const std::uint64_t wanted = ask_to_write();
+  written_.wait_for(lock, std::chrono::seconds{5}, [&] { return written_up_to_ >= wanted; });
 }
 
 // -- the writing thread

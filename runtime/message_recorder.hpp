@@ -1,5 +1,6 @@
 // Records every message in the order of handling, every input, and what actors ask of the device, as the lines that
-// docs/trace_format.md describes. Ids are logical; no path, time or pointer gets in, so that equal runs give equal files.
+// docs/trace_format.md describes. Ids are logical; no path, time or pointer gets in, so that equal runs give equal
+// files.
 //
 // Threads that handle messages only append to their logs (trace/message_log.hpp); a thread of the recorder's own writes
 // the lines, in the order of the records' numbers.
@@ -55,6 +56,9 @@ public:
   /// Returns when all that was recorded before is in the file.
   void flush();
 
+  /// The same before the process ends: waits for no longer than some seconds.
+  void last_words();
+
 private:
   message_recorder(std::ofstream file, const configuration& config);
 
@@ -63,12 +67,14 @@ private:
   std::uint64_t append(const address& from, const address& to, std::uint64_t cause, std::size_t kind, void* moved,
                        const void* copied, void** place = nullptr);
   void wake();
+  std::uint64_t ask_to_write();
   void write_lines();
   bool write_ready();
   void write_line(const logged_record& record);
   void write_out();
 
   const std::uint64_t id_; // of this recorder in the process, never 0
+  const int process_;
   std::atomic<std::uint64_t> last_{0};
   std::atomic<std::uint64_t> step_{0};
 
@@ -78,7 +84,7 @@ private:
   std::condition_variable written_;
   bool work_ = false;
   bool ending_ = false;
-  std::uint64_t flush_to_ = 0;     // asked for
+  std::uint64_t flush_to_ = 0;      // asked for
   std::uint64_t written_up_to_ = 0; // in the file
 
   // The writing thread's.

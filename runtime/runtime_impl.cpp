@@ -20,8 +20,8 @@ runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<devi
     environment_.hold = [this](caf_bridge::held_message message) { stepped_->hold(std::move(message)); };
   }
   environment_.registry = spawn_page_registry(system_, environment_, config);
-  environment_.storage = spawn_storage(
-      system_, environment_, device_of(address{actor_kind::storage, 0}, recorded_for_storage_));
+  environment_.storage =
+      spawn_storage(system_, environment_, device_of(address{actor_kind::storage, 0}, recorded_for_storage_));
   environment_.completions = spawn_completions(system_, environment_);
   auto watch = [this](const auto& handle, std::string who) {
     caf_bridge::when_ended(handle, [this, who](bool) {

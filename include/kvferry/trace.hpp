@@ -39,6 +39,7 @@ struct replay_result {
   std::uint64_t compared = 0;    ///< messages and device calls of theirs that the record has too
   std::uint64_t undelivered = 0; ///< messages that nobody had handled when the record ended
   std::optional<replay_difference> difference;
+  std::string damage; ///< what replay has where a damaged line stands; several lines, "" when it is not known
 };
 
 class trace {

@@ -41,15 +41,14 @@ Call replay_device::answer(Call call, TakeAnswer take_answer) {
 }
 
 stream_id replay_device::create_stream(std::string_view name) {
-  return answer(device_create_stream{std::string{name}, {}}, [](auto& call, const auto& recorded) {
-           call.stream = recorded.stream;
-         }).stream;
+  return answer(device_create_stream{std::string{name}, {}},
+                [](auto& call, const auto& recorded) { call.stream = recorded.stream; })
+      .stream;
 }
 
 fence replay_device::record(stream_id stream) {
-  return answer(device_record{stream, {}}, [](auto& call, const auto& recorded) {
-           call.recorded = recorded.recorded;
-         }).recorded;
+  return answer(device_record{stream, {}}, [](auto& call, const auto& recorded) { call.recorded = recorded.recorded; })
+      .recorded;
 }
 
 void replay_device::wait(stream_id stream, const fence_set& fences) {
@@ -57,11 +56,8 @@ void replay_device::wait(stream_id stream, const fence_set& fences) {
 }
 
 fence replay_device::copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) {
-  device_copy_pages call{stream,
-                         direction == copy_direction::to_host,
-                         static_cast<std::uint32_t>(copies.size()),
-                         content_of(copies),
-                         {}};
+  device_copy_pages call{
+      stream, direction == copy_direction::to_host, static_cast<std::uint32_t>(copies.size()), content_of(copies), {}};
   return answer(std::move(call), [](auto& made, const auto& recorded) { made.submitted = recorded.submitted; })
       .submitted;
 }

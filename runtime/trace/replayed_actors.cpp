@@ -30,8 +30,7 @@ replayed_actors::outcome replayed_actors::handle(const address& to, const any_me
     if (!registry_)
       registry_ = std::make_unique<page_registry>(config_);
     return handle_in<page_registry_messages>(*registry_, message, out);
-  case actor_kind::storage:
-    return storage_ ? handle_in<storage_messages>(*storage_, message, out) : outcome::not_there;
+  case actor_kind::storage: return storage_ ? handle_in<storage_messages>(*storage_, message, out) : outcome::not_there;
   case actor_kind::completions:
     if (!completions_)
       completions_ = std::make_unique<completions>();

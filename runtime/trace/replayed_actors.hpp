@@ -1,5 +1,5 @@
-// Fresh actors in a replay: the plain state classes, without the actor library. Each is made by its first message, as in
-// a run.
+// Fresh actors in a replay: the plain state classes, without the actor library. Each is made by its first message, as
+// in a run.
 #pragma once
 
 #include <memory>

@@ -116,8 +116,8 @@ expected<void> trace_file::read_records(std::string_view name) {
       return {};
     }
     if (!taken)
-      return fail(error_code::unknown_format, fmt::format("{}: record {}: this build does not know its type", name,
-                                                          records_.size() + 1));
+      return fail(error_code::unknown_format,
+                  fmt::format("{}: record {}: this build does not know its type", name, records_.size() + 1));
     ended_ = ended_ || taken->is<end_of_run>();
     records_.push_back(*taken);
   }

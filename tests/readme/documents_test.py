@@ -50,8 +50,9 @@ class Readme(unittest.TestCase):
         blocks = re.findall(r"^```cpp\n(.*?)^```$", text_of("README.md"), re.S | re.M)
         self.assertIn(text_of("tests/readme/embedding.cpp"), blocks)
 
-    def test_kvferry_serve_has_the_options_that_it_names(self):
-        known = set(re.findall(r'"(--[a-z-]+)"', text_of("examples/serve/options.cpp")))
+    def test_the_programs_have_the_options_that_it_names(self):
+        sources = text_of("examples/serve/options.cpp") + text_of("examples/replay/options.cpp")
+        known = set(re.findall(r'"(--[a-z-]+)"', sources))
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text_of("README.md")))
         self.assertGreater(len(named), 10)
         self.assertEqual(named - known, set())
