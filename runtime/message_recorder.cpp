@@ -181,10 +181,12 @@ void message_recorder::write_lines() {
     }
     while (write_ready() || next_ <= flush_to) // a number that was given is published at once
       ;
-    if (flush_to + 1 == next_ || last)
+    if (last || flushed_ < flush_to) {
       write_out();
+      flushed_ = next_ - 1;
+    }
     std::lock_guard lock{guard_};
-    written_up_to_ = text_.empty() ? next_ - 1 : written_up_to_;
+    written_up_to_ = flushed_;
     written_.notify_all();
   }
 }

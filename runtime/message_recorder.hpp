@@ -92,6 +92,7 @@ private:
   std::string text_;
   std::uint64_t check_ = 0;
   std::uint64_t next_ = 1;
+  std::uint64_t flushed_ = 0;
   bool failed_ = false;
   std::thread writer_;
 };

@@ -28,7 +28,7 @@ int tell(const kvferry::trace& trace, const kvferry::expected<std::string>& life
   return status_of(trace);
 }
 
-int replay(const kvferry::trace& trace, const std::string& actor) {
+int compare(const kvferry::trace& trace, const std::string& actor) {
   auto result = trace.replay(actor);
   if (!result)
     return refuse(result.error());
@@ -65,5 +65,5 @@ int main(int argc, char** argv) {
   if (!options->perfetto.empty())
     if (auto written = trace->write_perfetto(options->perfetto); !written)
       return refuse(written.error());
-  return replay(*trace, options->actor);
+  return compare(*trace, options->actor);
 }

@@ -49,11 +49,11 @@ void perfetto_events::arrow_ends(perfetto_track on, std::uint64_t at, std::uint6
 
 void perfetto_events::span(char phase, std::uint64_t at, std::uint64_t id, std::string_view name,
                            std::string_view args) {
-  add(phase, {1, 0}, at, name, fmt::format(R"(,"cat":"page move","id":{},"args":{})", id, args));
+  add(phase, {actors_process, 0}, at, name, fmt::format(R"(,"cat":"page move","id":{},"args":{})", id, args));
 }
 
 void perfetto_events::counter(std::uint64_t at, std::string_view name, std::uint64_t value) {
-  add('C', {1, 0}, at, name, fmt::format(R"(,"args":{{"value":{}}})", value));
+  add('C', {actors_process, 0}, at, name, fmt::format(R"(,"args":{{"value":{}}})", value));
 }
 
 std::string perfetto_events::text() {

@@ -8,6 +8,10 @@
 
 namespace kvferry {
 
+/// The two groups of rows.
+constexpr std::uint32_t actors_process = 1;
+constexpr std::uint32_t device_process = 2;
+
 /// A row of the picture.
 struct perfetto_track {
   std::uint32_t process = 0;

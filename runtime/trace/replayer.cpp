@@ -73,7 +73,9 @@ void replayer::make_storage() {
   try {
     actors_.make_storage();
   } catch (device_call_differs& call) {
-    differ(handling_difference::kind::other, 0, call.recorded, outgoing{{actor_kind::device, 0}, std::move(call.made)});
+    if (call.recorded != nullptr || file_.ended()) // else the record ends here
+      differ(handling_difference::kind::other, 0, call.recorded,
+             outgoing{{actor_kind::device, 0}, std::move(call.made)});
   }
 }
 

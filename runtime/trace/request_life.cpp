@@ -80,6 +80,13 @@ void request_life::handled(const trace_record& record, const any_message& messag
   look(record, *actors.registry());
 }
 
+/// A block that others own, or that was in the index, was there before; else there was none.
+block_moment request_life::before_joining(const block& b) const {
+  block_moment then = moment_of(b, b.id, config_);
+  std::erase_if(then.owners, [&](const block_moment::owned& o) { return o.request == id_; });
+  return then.owners.empty() && !then.in_index ? block_moment{} : then;
+}
+
 /// Blocks with the same fate are told of together.
 void request_life::look(const trace_record& record, const page_registry& registry) {
   const claim* c = registry.find_claim(id_);
@@ -99,7 +106,7 @@ void request_life::look(const trace_record& record, const page_registry& registr
       const block* held = c->tables[g][o].held;
       known_block& known = blocks_[{group_id{static_cast<std::uint8_t>(g)}, o}];
       if (held != nullptr && (known.record != held || known.before.id != held->id))
-        known = {held, {}}; // another block, or the first one, at this place
+        known = {held, before_joining(*held)}; // another block, or the first one, at this place
     }
   for (auto each = blocks_.begin(); each != blocks_.end();) {
     auto& [at, known] = *each;

@@ -33,6 +33,7 @@ private:
 
   void tell(const trace_record& record, const std::string& what);
   void tell_call(const trace_record& record);
+  block_moment before_joining(const block& b) const;
   void look(const trace_record& record, const page_registry& registry);
 
   const configuration& config_;

@@ -21,7 +21,7 @@ struct slice {
   std::uint64_t end = 0;
 };
 
-track track_of(const picture_json& event) { return {event.at("pid"), event.at("tid")}; }
+track track_of(const picture_json& event) { return {event.at("pid").get<std::uint64_t>(), event.at("tid").get<std::uint64_t>()}; }
 
 std::vector<picture_json> events_of(const std::string& record) {
   const picture_json picture = picture_json::parse(perfetto_of(parsed(record)));
@@ -32,7 +32,7 @@ std::map<track, std::vector<slice>> slices_of(const std::vector<picture_json>& e
   std::map<track, std::vector<slice>> slices;
   for (const picture_json& event : events)
     if (event.at("ph") == "X") {
-      const std::uint64_t begin = event.at("ts");
+      const auto begin = event.at("ts").get<std::uint64_t>();
       slices[track_of(event)].push_back({begin, begin + event.at("dur").get<std::uint64_t>()});
     }
   return slices;
@@ -64,7 +64,7 @@ void require_rules(const std::vector<picture_json>& events) {
     for (const char* field : {"ph", "pid", "tid", "ts", "name"})
       REQUIRE(event.contains(field));
     REQUIRE(event.at("ts").get<std::uint64_t>() >= last);
-    last = event.at("ts");
+    last = event.at("ts").get<std::uint64_t>();
   }
   const auto slices = slices_of(events);
   for (const auto& [on, list] : slices) {
@@ -75,14 +75,15 @@ void require_rules(const std::vector<picture_json>& events) {
   std::set<track> named;
   for (const picture_json& event : events) {
     INFO(event.dump());
-    const std::string phase = event.at("ph");
+    const auto phase = event.at("ph").get<std::string>();
+    const auto id = event.value("id", std::uint64_t{0});
     if (phase == "s" || phase == "f") {
-      REQUIRE(inside_some(slices.at(track_of(event)), event.at("ts")));
-      REQUIRE(arrows[event.at("id")] == (phase == "s" ? 0 : 1)); // it begins, then it ends
-      ++arrows[event.at("id")];
+      REQUIRE(inside_some(slices.at(track_of(event)), event.at("ts").get<std::uint64_t>()));
+      REQUIRE(arrows[id] == (phase == "s" ? 0 : 1)); // it begins, then it ends
+      ++arrows[id];
     } else if (phase == "b" || phase == "n" || phase == "e") {
-      REQUIRE(spans[event.at("id")] == (phase == "b" ? 0 : 1));
-      spans[event.at("id")] += phase == "n" ? 0 : 1;
+      REQUIRE(spans[id] == (phase == "b" ? 0 : 1));
+      spans[id] += phase == "n" ? 0 : 1;
     } else if (phase == "M" && event.at("name") == "thread_name") {
       REQUIRE(named.insert(track_of(event)).second);
     } else if (phase == "C") {
