@@ -34,11 +34,12 @@ void tell_owners(const block_moment& before, const block_moment& after, std::vec
     const auto* then = owner_in(before, now.request);
     const std::string request = fmt::format("request {}", now.request.value());
     if (then == nullptr && before.owners.empty() && before.id.is_none())
-      told.push_back({fmt::format("allocated for {}", request), page_on(after, now.bound)});
+      told.push_back({fmt::format("allocated for {}", request), page_on(after, now.bound), now.request});
     else if (then == nullptr)
-      told.push_back({fmt::format("shared: {} binds to it", request), page_on(after, now.bound)});
+      told.push_back({fmt::format("shared: {} binds to it", request), page_on(after, now.bound), now.request});
     else if (then->bound != now.bound)
-      told.push_back({fmt::format("rebound: {} (number {})", request, now.seq), page_on(after, now.bound)});
+      told.push_back(
+          {fmt::format("rebound: {} (number {})", request, now.seq), page_on(after, now.bound), now.request});
   }
   const auto newly_complete = [&](const auto& now) {
     const auto* then = owner_in(before, now.request);
@@ -52,7 +53,7 @@ void tell_owners(const block_moment& before, const block_moment& after, std::vec
          ""});
   for (const auto& then : before.owners)
     if (owner_in(after, then.request) == nullptr)
-      told.push_back({fmt::format("let go by request {}", then.request.value()), ""});
+      told.push_back({fmt::format("let go by request {}", then.request.value()), "", then.request});
 }
 
 void tell_copy(const block_moment& before, const block_moment& after, std::vector<block_event>& told) {

@@ -45,8 +45,9 @@ block_moment moment_of(const block& b, block_id id, const configuration& config)
 std::string words(const fence_set& fences);
 
 struct block_event {
-  std::string what;  ///< the same for blocks that share a fate
-  std::string where; ///< what is this block's own, as its slot; may be ""
+  std::string what;      ///< the same for blocks that share a fate
+  std::string where;     ///< what is this block's own, as its slot; may be ""
+  request_id owner = {}; ///< whose coming, going or rebinding it is; none: it concerns all owners
 };
 
 /// In the order in which they are told.

@@ -94,6 +94,8 @@ void request_life::look(const trace_record& record, const page_registry& registr
   std::vector<std::pair<group_id, std::string>> order;
   auto note = [&](const place& at, const block_moment& before, const block_moment& after) {
     for (const block_event& event : events_between(before, after)) {
+      if (!event.owner.is_none() && event.owner != id_)
+        continue; // another's story
       auto [entry, fresh] = told.try_emplace({at.first, event.what});
       if (fresh)
         order.push_back(entry->first);

@@ -21,7 +21,9 @@ struct slice {
   std::uint64_t end = 0;
 };
 
-track track_of(const picture_json& event) { return {event.at("pid").get<std::uint64_t>(), event.at("tid").get<std::uint64_t>()}; }
+track track_of(const picture_json& event) {
+  return {event.at("pid").get<std::uint64_t>(), event.at("tid").get<std::uint64_t>()};
+}
 
 std::vector<picture_json> events_of(const std::string& record) {
   const picture_json picture = picture_json::parse(perfetto_of(parsed(record)));

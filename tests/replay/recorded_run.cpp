@@ -2,11 +2,11 @@
 
 #include <array>
 #include <fstream>
-#include <functional>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "examples/serve/serve.hpp"
-#include "examples/workload/generator.hpp"
 #include "kvferry/host_device.hpp"
 #include "runtime/runtime_impl.hpp"
 #include "tests/catch.hpp"
@@ -125,29 +125,26 @@ std::string record_of_death() {
 
 serve::serve_options rough_options() {
   serve::serve_options options;
-  options.tokens_per_block = 16;
-  auto groups = serve::parse_groups("sparse:2x64,dense:1x64:window=64");
+  options.tokens_per_block = 64;
+  auto groups = serve::parse_groups("sparse:2x64,dense:1x64:window=128");
   REQUIRE(groups);
   options.groups = *groups;
-  options.gpu_slots = 40;
-  options.host_slots = 120;
+  options.gpu_slots = 14;
+  options.host_slots = 20;
   options.rows = 8;
-  options.prefill_tokens = 256;
+  options.prefill_tokens = 512;
   options.fail_copies = 0.05;
-  options.abort = 0.005;
-  options.suspend = 0.03;
+  options.abort = 0.003;
+  options.suspend = 0.06;
   return options;
 }
 
 std::string record_of_workload(serve::serve_options options, std::uint32_t requests) {
-  ::workload::shape shape;
-  shape.requests = requests;
-  shape.length_scale = 0.01;
-  shape.system_prompt_tokens = 64;
-  shape.think_seconds = 1.0;
-  std::string text;
-  for (const auto& request : ::workload::generator(shape, 7).run())
-    text += ::workload::line_of(request);
+  std::string text; // Mooncake's form: an id per 512 tokens; all share the first, every third the second
+  for (std::uint32_t i = 0; i < requests; ++i)
+    text += fmt::format(R"({{"timestamp":{},"input_length":{},"output_length":{},"hash_ids":[0,{}]}})"
+                        "\n",
+                        i * 40, 540 + 97 * (i % 4), 20 + 15 * (i % 3), 1 + i % 3);
   scratch_file lines("small.jsonl", text), record("record.jsonl", "");
   auto loaded = serve::read_workload(lines.path(), {});
   REQUIRE(loaded);

@@ -26,7 +26,8 @@ std::map<std::string, std::function<std::string()>> recorded_traces() {
       {"rough", rough([](auto&) {})},
       {"rough_random_order", rough([](auto& o) { o.order = delivery_order::random; })},
       {"host_full", rough([](auto& o) {
-         o.host_slots = 24;
+         o.gpu_slots = 20;
+         o.host_slots = 7;
          o.on_host_full = host_full_policy::defer;
        })},
       {"threaded", rough([](auto& o) { o.scheduler = scheduler_kind::threaded; })},
