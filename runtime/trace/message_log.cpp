@@ -13,30 +13,41 @@ message_log::message_log(std::span<const message_kind> kinds, std::function<void
 }
 
 message_log::~message_log() {
-  while (oldest_ != nullptr) {
-    chunk* next = oldest_->next;
-    destroy_bodies(*oldest_);
-    delete std::exchange(oldest_, next);
+  while (oldest_ != nullptr)
+    read_.push_back(std::exchange(oldest_, oldest_->next.load()));
+  for (chunk* each : read_) {
+    destroy_bodies(*each);
+    delete each;
   }
-  for (chunk* each : unused_)
+  for (chunk* each : spare_)
     delete each;
 }
 
 void message_log::begin_chunk() {
-  chunk* fresh = nullptr;
+  std::vector<chunk*> read;
   {
     std::unique_lock lock{guard_};
     if (in_use_ >= chunks_max)
       wake_();
     returned_.wait(lock, [&] { return in_use_ < chunks_max; });
     ++in_use_;
-    if (!unused_.empty()) {
-      fresh = unused_.back();
-      unused_.pop_back();
-    }
+    read.swap(read_);
   }
-  if (fresh == nullptr)
+  for (chunk* each : read) {
+    destroy_bodies(*each);
+    spare_.push_back(each);
+  }
+  while (spare_.size() > spare_max) { // of a time when the reader was behind
+    delete spare_.back();
+    spare_.pop_back();
+  }
+  chunk* fresh = nullptr;
+  if (spare_.empty()) {
     fresh = new chunk;
+  } else {
+    fresh = spare_.back();
+    spare_.pop_back();
+  }
   writing_->next.store(fresh, std::memory_order_release);
   writing_ = fresh;
   used_ = 0;
@@ -62,12 +73,9 @@ void message_log::pop() {
   if (taken.to.kind == actor_kind::device)
     return;
   while (oldest_ != reading_) {
-    chunk* over = std::exchange(oldest_, oldest_->next);
-    destroy_bodies(*over);
-    over->filled.store(0, std::memory_order_relaxed);
-    over->next.store(nullptr, std::memory_order_relaxed);
+    chunk* over = std::exchange(oldest_, oldest_->next.load());
     std::lock_guard lock{guard_};
-    unused_.push_back(over);
+    read_.push_back(over);
     --in_use_;
     returned_.notify_one();
   }
@@ -79,6 +87,8 @@ void message_log::destroy_bodies(chunk& of) {
     at += record.size_bytes;
     kinds_[record.kind].destroy(record.body());
   }
+  of.filled.store(0, std::memory_order_relaxed);
+  of.next.store(nullptr, std::memory_order_relaxed);
 }
 
 } // namespace kvferry

@@ -1,8 +1,9 @@
 // What one thread has recorded and nobody has written yet: bodies as they were sent, one behind the other in chunks.
 //
 // The thread that handles messages appends, and that has to cost next to nothing; the recorder's thread reads what was
-// appended and destroys it when the handling is over. A single producer and a single consumer, without a lock but for
-// taking a new chunk.
+// appended and hands chunks back when their handlings are over. A single producer and a single consumer, without a lock
+// but for taking a new chunk. Bodies are destroyed by the thread that made them: memory that is freed elsewhere costs
+// it more than all the rest.
 #pragma once
 
 #include <atomic>
@@ -84,6 +85,7 @@ private:
 
   void begin_chunk();
   void destroy_bodies(chunk& of);
+  static constexpr std::size_t spare_max = 4;
 
   const std::span<const message_kind> kinds_;
   const std::function<void()> wake_;
@@ -94,12 +96,13 @@ private:
 
   chunk* reading_; // the reader's
   std::size_t taken_ = 0;
-  chunk* oldest_; // not destroyed yet
+  chunk* oldest_;             // not handed back yet
+  std::vector<chunk*> spare_; // the producer's, empty
 
   std::mutex guard_; // of the rest
   std::condition_variable returned_;
-  std::vector<chunk*> unused_;
-  std::size_t in_use_ = 1;
+  std::vector<chunk*> read_; // handed back, with their bodies
+  std::size_t in_use_ = 1;   // not handed back
 };
 
 } // namespace kvferry
