@@ -85,7 +85,6 @@ handling_observer::begun message_recorder::handling(const address& from, const a
   void* place = nullptr;
   started.number = append(from, to, cause, kind, body, nullptr, &place);
   started.body = place;
-  log_here().current = started.number;
   return started;
 }
 
@@ -107,8 +106,10 @@ std::uint64_t message_recorder::append(const address& from, const address& to, s
   else
     kinds[kind].copy(record.body(), copied);
   const std::uint64_t seq = record.seq = last_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (place != nullptr)
+  if (place != nullptr) {
     *place = record.body();
+    log.current = seq; // it is a handling
+  }
   log.publish(record);
   return seq;
 }

@@ -40,7 +40,7 @@ int compare(const kvferry::trace& trace, const std::string& actor) {
   fmt::print("{}: {} records, {} handlings replayed, {} messages and device calls compared: the same\n", who,
              result->records, result->handlings, result->compared);
   if (result->undelivered > 0)
-    fmt::print("{} messages were not handled any more when the record ended\n", result->undelivered);
+    fmt::print("messages that nobody had handled when the record ended: {}\n", result->undelivered);
   fmt::print("{}", result->damage);
   return status_of(trace);
 }

@@ -51,12 +51,16 @@ bool find_parting(const json& recorded, const json& replayed, parting& found) {
         found.path += (found.path.empty() ? "" : ".") + name;
         return find_parting(value, replayed.contains(name) ? replayed[name] : json{}, found);
       }
-  } else if (recorded.is_array() && replayed.is_array() && recorded.size() == replayed.size()) {
-    for (std::size_t i = 0; i < recorded.size(); ++i)
+  } else if (recorded.is_array() && replayed.is_array()) {
+    for (std::size_t i = 0; i < std::min(recorded.size(), replayed.size()); ++i)
       if (recorded[i] != replayed[i]) {
         found.path += fmt::format("[{}]", i);
         return find_parting(recorded[i], replayed[i], found);
       }
+    found.path += fmt::format("[{}]", std::min(recorded.size(), replayed.size()));
+    found.recorded = recorded.size() > replayed.size() ? recorded[replayed.size()] : json{};
+    found.replayed = recorded.size() < replayed.size() ? replayed[recorded.size()] : json{};
+    return true;
   }
   found.recorded = recorded;
   found.replayed = replayed;
