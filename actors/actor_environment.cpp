@@ -87,6 +87,7 @@ void actor_environment::post(const address& from, std::uint64_t cause, outgoing 
   case actor_kind::request_cache: return send_to(find(request_id{message.to.number}));
   case actor_kind::batch_publisher: return send_to(find(batch_id{static_cast<std::uint32_t>(message.to.number)}));
   case actor_kind::engine: break; // above
+  case actor_kind::device: break; // no actor
   }
 }
 

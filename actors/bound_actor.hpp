@@ -47,20 +47,22 @@ protected:
   virtual void watch(request_id) {}
 
   template <class Message>
-  void receive(const envelope<Message>& message) {
-    const std::uint64_t handling = environment_.begin_handling(self_, message);
+  void receive(envelope<Message>& message) {
+    const auto handling =
+        environment_.begin_handling(message.from, self_, message.cause, message_index<Message>, &message.body);
+    const auto& body = *static_cast<const Message*>(handling.body);
     outbox out;
     if constexpr (std::is_same_v<Message, register_request>)
-      watch(message.body.request);
+      watch(body.request);
     try {
-      handle_in_state(message.body, out);
+      handle_in_state(body, out);
     } catch (const std::exception& broken) {
       std::fprintf(stderr, "kvferry: %s ends in %s: %s\n", to_string(self_).c_str(), Message::info.name.data(),
                    broken.what());
       this->quit(caf::exit_reason::unhandled_exception);
       return;
     }
-    environment_.post_all(self_, handling, out);
+    environment_.post_all(self_, handling.number, out);
     if constexpr (requires { state_->ended(); })
       if (state_->ended()) {
         environment_.remove(self_);
@@ -79,7 +81,7 @@ protected:
   template <class Message>
   struct handler {
     bound_actor* self;
-    void operator()(const envelope<Message>& message) const { self->receive(message); }
+    void operator()(envelope<Message>& message) const { self->receive(message); }
   };
 
   actor_environment& environment_;

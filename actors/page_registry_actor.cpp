@@ -20,11 +20,16 @@ public:
       request_id request = watched->second;
       watched_.erase(watched);
       if (down.reason && down.reason != caf::exit_reason::normal && down.reason != caf::exit_reason::user_shutdown)
-        receive(envelope<request_down>{address_of(request), 0, {request}});
+        tell_down(request);
     });
   }
 
 private:
+  void tell_down(request_id request) {
+    envelope<request_down> down{address_of(request), 0, {request}};
+    receive(down);
+  }
+
   void watch(request_id request) override {
     if (auto handle = environment_.find(request)) {
       watched_.emplace(caf::actor_cast<caf::actor_addr>(handle), request);

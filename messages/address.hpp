@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ enum class actor_kind : std::uint8_t {
   request_cache,   ///< one per request
   batch_publisher, ///< one per batch
   completions,
+  device, ///< in traces alone: what actors call; not an actor
 };
 
 constexpr std::string_view to_string(actor_kind kind) {
@@ -28,6 +30,7 @@ constexpr std::string_view to_string(actor_kind kind) {
   case actor_kind::request_cache: return "request_cache";
   case actor_kind::batch_publisher: return "batch_publisher";
   case actor_kind::completions: return "completions";
+  case actor_kind::device: return "device";
   }
   return "?";
 }
@@ -45,6 +48,9 @@ inline address address_of(batch_id id) { return {actor_kind::batch_publisher, id
 
 /// "page_registry", "request_cache/7".
 std::string to_string(const address& who);
+
+/// The address of that name; none: there is no such name.
+std::optional<address> parse_address(std::string_view name);
 
 /// What docs/messages.md says of a message; part of each message struct.
 struct message_info {

@@ -13,6 +13,7 @@
 #include "messages/registry_messages.hpp"
 #include "messages/request_messages.hpp"
 #include "messages/storage_messages.hpp"
+#include "messages/trace_events.hpp"
 
 namespace kvferry {
 
@@ -52,6 +53,12 @@ struct concatenated<message_list<A...>, message_list<B...>, Rest...> {
 using all_messages = concatenated<page_registry_messages, storage_messages, completions_messages,
                                   request_cache_messages, batch_publisher_messages, engine_messages>::type;
 
+using trace_events = message_list<create_batch, end_of_run, device_create_stream, device_record, device_wait,
+                                  device_copy_pages, device_allocate_staging, device_write_tables>;
+
+/// All that a trace can hold.
+using recorded_messages = concatenated<all_messages, trace_events>::type;
+
 /// Position of `Message` in a list.
 template <class Message, class... Messages>
 constexpr std::size_t position_in(message_list<Messages...>) {
@@ -60,18 +67,19 @@ constexpr std::size_t position_in(message_list<Messages...>) {
   return found ? position : sizeof...(Messages);
 }
 
+/// What numbers the kinds of messages and events.
 template <class Message>
-constexpr std::size_t message_index = position_in<Message>(all_messages{});
+constexpr std::size_t message_index = position_in<Message>(recorded_messages{});
 
-/// One message of any kind. Not a std::variant: with some fifty kinds every file that touched one would instantiate all
-/// of them.
+/// One message, or event of a trace, of any kind. Not a std::variant: with some fifty kinds every file that touched one
+/// would instantiate all of them.
 class any_message {
 public:
   template <class Message>
   explicit any_message(Message body)
       : index_(message_index<Message>),
         body_(new Message(std::move(body)), [](void* held) { delete static_cast<Message*>(held); }) {
-    static_assert(message_index<Message> < count(all_messages{}), "not in the list of messages");
+    static_assert(message_index<Message> < count(recorded_messages{}), "not in the list of messages");
   }
 
   /// Null: it is of another kind.
@@ -84,7 +92,7 @@ public:
     return const_cast<any_message*>(this)->get_if<Message>();
   }
 
-  /// Position in all_messages.
+  /// Position in recorded_messages, which begins with all_messages.
   std::size_t index() const { return index_; }
 
   /// The struct of that kind.

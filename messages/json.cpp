@@ -2,37 +2,67 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <new>
 
 #include <fmt/format.h>
 
 #include "messages/envelope_text.hpp"
 #include "messages/json_value.hpp"
+#include "messages/message_kind.hpp"
 
 namespace kvferry {
 
 namespace {
 
-/// All that is known of one kind of message; at its index.
-struct message_kind {
-  std::string_view name;
-  const json_value::codec& body;
-  any_message (*blank)();
-};
-
-std::span<const message_kind> message_kinds() {
-  static const auto kinds = []<class... Messages>(message_list<Messages...>) {
-    return std::array{
-        message_kind{Messages::info.name, json_value::codec_of<Messages>(), [] { return any_message{Messages{}}; }}...};
-  }(all_messages{});
-  return kinds;
+template <class Message>
+message_kind kind_of() {
+  return {Message::info.name,
+          sizeof(Message),
+          alignof(Message),
+          [](void* to, void* from) { ::new (to) Message(std::move(*static_cast<Message*>(from))); },
+          [](void* to, const void* from) { ::new (to) Message(*static_cast<const Message*>(from)); },
+          [](void* body) { static_cast<Message*>(body)->~Message(); },
+          [] { return any_message{Message{}}; },
+          json_value::codec_of<Message>()};
 }
 
 } // namespace
+
+void message_kind::print(const void* body, std::string& out) const { codec.print(body, out); }
+
+std::span<const message_kind> message_kinds() {
+  static const auto kinds = []<class... Messages>(message_list<Messages...>) {
+    return std::array{kind_of<Messages>()...};
+  }(recorded_messages{});
+  return kinds;
+}
 
 std::string to_string(const address& who) {
   if (who.kind == actor_kind::request_cache || who.kind == actor_kind::batch_publisher)
     return fmt::format("{}/{}", to_string(who.kind), who.number);
   return std::string{to_string(who.kind)};
+}
+
+std::optional<address> parse_address(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  address found;
+  bool known = false;
+  for (unsigned kind = 0; to_string(static_cast<actor_kind>(kind)) != "?"; ++kind)
+    if (to_string(static_cast<actor_kind>(kind)) == name.substr(0, slash)) {
+      found.kind = static_cast<actor_kind>(kind);
+      known = true;
+    }
+  const bool numbered = found.kind == actor_kind::request_cache || found.kind == actor_kind::batch_publisher;
+  if (!known || numbered != (slash != name.npos))
+    return std::nullopt;
+  if (numbered) {
+    const std::string_view digits = name.substr(slash + 1);
+    auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), found.number);
+    if (wrong != std::errc{} || end != digits.data() + digits.size() || digits.empty())
+      return std::nullopt;
+  }
+  return found;
 }
 
 std::string_view name_of(const any_message& message) { return message_kinds()[message.index()].name; }
@@ -46,7 +76,7 @@ call_id call_of(const any_message& message) {
   return call;
 }
 
-json body_json(const any_message& message) { return message_kinds()[message.index()].body.write(message.body()); }
+json body_json(const any_message& message) { return message_kinds()[message.index()].codec.write(message.body()); }
 
 expected<any_message> parse_message(std::string_view name, const json& body) {
   const auto kind = std::ranges::find(message_kinds(), name, &message_kind::name);
@@ -54,15 +84,19 @@ expected<any_message> parse_message(std::string_view name, const json& body) {
     return fail(error_code::invalid_argument, fmt::format("no message is called \"{}\"", name));
   try {
     any_message message = kind->blank();
-    kind->body.read(body, message.body());
+    kind->codec.read(body, message.body());
     return message;
   } catch (const std::exception& wrong) {
     return fail(error_code::invalid_argument, fmt::format("{}: {}", name, wrong.what()));
   }
 }
 
+void print_body(const any_message& message, std::string& out) {
+  message_kinds()[message.index()].print(message.body(), out);
+}
+
 std::string envelope_text(const address& from, std::uint64_t cause, std::size_t index, const void* body) {
-  return json{{"from", json_value::write(from)}, {"cause", cause}, {"body", message_kinds()[index].body.write(body)}}
+  return json{{"from", json_value::write(from)}, {"cause", cause}, {"body", message_kinds()[index].codec.write(body)}}
       .dump();
 }
 
@@ -71,7 +105,7 @@ bool parse_envelope(const std::string& text, address& from, std::uint64_t& cause
     const json parsed = json::parse(text);
     json_value::read(parsed.at("from"), from);
     json_value::read(parsed.at("cause"), cause);
-    message_kinds()[index].body.read(parsed.at("body"), body);
+    message_kinds()[index].codec.read(parsed.at("body"), body);
     return true;
   } catch (const std::exception&) {
     return false;

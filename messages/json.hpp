@@ -12,6 +12,9 @@ using json = nlohmann::ordered_json;
 
 json body_json(const any_message& message);
 
+/// Appends the text of the same.
+void print_body(const any_message& message, std::string& out);
+
 /// The message of that name with that body. Errors: invalid_argument, with what is missing or wrong.
 expected<any_message> parse_message(std::string_view name, const json& body);
 

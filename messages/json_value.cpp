@@ -15,6 +15,20 @@ json write_fields(std::span<const field_codec> fields, const void* object) {
   return out;
 }
 
+void print_fields(std::span<const field_codec> fields, const void* object, std::string& out) {
+  char before = '{';
+  for (const field_codec& f : fields) {
+    out.append(1, std::exchange(before, ',')).append(1, '"').append(f.name).append("\":");
+    f.type.print(static_cast<const char*>(object) + f.offset, out);
+  }
+  out += fields.empty() ? "{}" : "}";
+}
+
+/// What is no UTF-8 is replaced, so that every line of a trace is JSON.
+void print_text(const std::string& text, std::string& out) {
+  out += json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 void read_fields(const json& from, std::span<const field_codec> fields, void* object) {
   for (const field_codec& f : fields)
     try {
@@ -60,6 +74,14 @@ std::string_view word_of(tier where) {
 
 json value<fence>::write(const fence& f) { return json::array({json_value::write(f.stream), f.sequence}); }
 
+void value<fence>::print(const fence& f, std::string& out) {
+  out += '[';
+  value<stream_id>::print(f.stream, out);
+  out += ',';
+  print_number(f.sequence, out);
+  out += ']';
+}
+
 void value<fence>::read(const json& from, fence& f) {
   json_value::read(from.at(0), f.stream);
   json_value::read(from.at(1), f.sequence);
@@ -69,6 +91,17 @@ json value<fence_set>::write(const fence_set& fences) {
   json list = json::array();
   fences.for_each([&](fence f) { list.push_back(json_value::write(f)); });
   return list;
+}
+
+void value<fence_set>::print(const fence_set& fences, std::string& out) {
+  out += '[';
+  const std::size_t begin = out.size();
+  fences.for_each([&](fence f) {
+    if (out.size() > begin)
+      out += ',';
+    value<fence>::print(f, out);
+  });
+  out += ']';
 }
 
 void value<fence_set>::read(const json& from, fence_set& fences) {
@@ -91,6 +124,8 @@ json value<shortage>::write(const shortage& s) {
           {"held", s.held},
           {"batches", json_value::write(s.batches)}};
 }
+
+void value<shortage>::print(const shortage& s, std::string& out) { out += write(s).dump(); }
 
 void value<shortage>::read(const json& from, shortage& s) {
   json_value::read(from.at("group"), s.group);

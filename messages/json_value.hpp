@@ -2,8 +2,10 @@
 // struct through the list of its fields, so that no code is made per message. Included by the JSON sources alone.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -16,6 +18,7 @@ namespace kvferry::json_value {
 /// is no such value, and names the field.
 struct codec {
   json (*write)(const void* value);
+  void (*print)(const void* value, std::string& out); ///< appends the text that `write` would dump
   void (*read)(const json& from, void* value);
 };
 
@@ -26,6 +29,15 @@ struct field_codec {
 };
 
 json write_fields(std::span<const field_codec> fields, const void* object);
+void print_fields(std::span<const field_codec> fields, const void* object, std::string& out);
+void print_text(const std::string& text, std::string& out);
+
+template <class Number>
+void print_number(Number number, std::string& out) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
 void read_fields(const json& from, std::span<const field_codec> fields, void* object);
 
 /// A word for each value of an enumeration.
@@ -77,6 +89,19 @@ struct value {
       return value;
   }
 
+  static void print(const T& value, std::string& out) {
+    if constexpr (described<T>)
+      print_fields(fields_of<T>(), &value, out);
+    else if constexpr (std::is_enum_v<T>)
+      out.append(1, '"').append(spell(static_cast<unsigned>(value))).append(1, '"');
+    else if constexpr (std::is_same_v<T, bool>)
+      out += value ? "true" : "false";
+    else if constexpr (std::is_arithmetic_v<T>)
+      print_number(value, out);
+    else
+      print_text(value, out);
+  }
+
   static void read(const json& from, T& value) {
     if constexpr (described<T>)
       read_fields(from, fields_of<T>(), &value);
@@ -101,12 +126,24 @@ template <class Tag, class Rep>
 struct value<strong_id<Tag, Rep>> {
   using id = strong_id<Tag, Rep>;
   static json write(const id& value) { return value.is_none() ? json(nullptr) : json(value.value()); }
+  static void print(const id& value, std::string& out) {
+    if (value.is_none())
+      out += "null";
+    else
+      print_number(value.value(), out);
+  }
   static void read(const json& from, id& value) { value = from.is_null() ? id::none() : id{read_number<Rep>(from)}; }
 };
 
 template <class T>
 struct value<std::optional<T>> {
   static json write(const std::optional<T>& maybe) { return maybe ? json_value::write(*maybe) : json(nullptr); }
+  static void print(const std::optional<T>& maybe, std::string& out) {
+    if (maybe)
+      value<T>::print(*maybe, out);
+    else
+      out += "null";
+  }
   static void read(const json& from, std::optional<T>& maybe) {
     maybe.reset();
     if (!from.is_null())
@@ -122,6 +159,17 @@ struct value<std::vector<T>> {
       out.push_back(json_value::write(item));
     return out;
   }
+  static void print(const std::vector<T>& list, std::string& out) {
+    out += '[';
+    for (const T& item : list) {
+      value<T>::print(item, out);
+      out += ',';
+    }
+    if (list.empty())
+      out += ']';
+    else
+      out.back() = ']';
+  }
   static void read(const json& from, std::vector<T>& list) {
     list.clear();
     for (const json& item : from)
@@ -132,12 +180,14 @@ struct value<std::vector<T>> {
 template <>
 struct value<fence> {
   static json write(const fence& f);
+  static void print(const fence& f, std::string& out);
   static void read(const json& from, fence& f);
 };
 
 template <>
 struct value<fence_set> {
   static json write(const fence_set& fences);
+  static void print(const fence_set& fences, std::string& out);
   static void read(const json& from, fence_set& fences);
 };
 
@@ -145,12 +195,14 @@ struct value<fence_set> {
 template <>
 struct value<shortage> {
   static json write(const shortage& s);
+  static void print(const shortage& s, std::string& out);
   static void read(const json& from, shortage& s);
 };
 
 template <class T>
 const codec& codec_of() {
   static constexpr codec made{[](const void* v) { return value<T>::write(*static_cast<const T*>(v)); },
+                              [](const void* v, std::string& out) { value<T>::print(*static_cast<const T*>(v), out); },
                               [](const json& from, void* v) { value<T>::read(from, *static_cast<T*>(v)); }};
   return made;
 }

@@ -20,10 +20,12 @@ expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
     return tl::unexpected<error>{memory.error()};
   const batch_id id{++last_batch_};
   if (recorder_)
-    recorder_->batch_created(id, batch);
+    recorder_->input(address_of(id), kvferry::create_batch{batch.rows, batch.max_blocks});
   auto [place, fresh] =
-      batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}});
-  auto publisher = spawn_batch_publisher(system_, environment_, config, batch, id, *device_, *place->second.memory);
+      batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}, {}});
+  batch_state& state = place->second;
+  auto publisher = spawn_batch_publisher(system_, environment_, config, batch, id,
+                                         device_of(address_of(id), state.recorded), *state.memory);
   end_with(publisher, address_of(id));
   environment_.add(id, std::move(publisher));
   return id;

@@ -20,7 +20,8 @@ runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<devi
     environment_.hold = [this](caf_bridge::held_message message) { stepped_->hold(std::move(message)); };
   }
   environment_.registry = spawn_page_registry(system_, environment_, config);
-  environment_.storage = spawn_storage(system_, environment_, *device_);
+  environment_.storage =
+      spawn_storage(system_, environment_, device_of(address{actor_kind::storage, 0}, recorded_for_storage_));
   environment_.completions = spawn_completions(system_, environment_);
   end_with(environment_.registry, {actor_kind::page_registry, 0});
   end_with(environment_.storage, {actor_kind::storage, 0});
@@ -28,6 +29,13 @@ runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<devi
 }
 
 runtime_impl::~runtime_impl() { shut_down(); }
+
+device& runtime_impl::device_of(const address& who, std::unique_ptr<recording_device>& place) {
+  if (!recorder_)
+    return *device_;
+  place = std::make_unique<recording_device>(*device_, *recorder_, who);
+  return *place;
+}
 
 /// Under `stepped` everything happens here; under `threaded` it happens elsewhere.
 void runtime_impl::run() {
@@ -42,7 +50,7 @@ void runtime_impl::settle_arrivals() {
 
 void runtime_impl::arrive(engine_port::arrival message) {
   if (recorder_)
-    recorder_->handling(message.from, address{actor_kind::engine, 0}, message.cause, message.body);
+    recorder_->arrived(message.from, message.cause, message.body);
   if (const auto* ready = message.body.get_if<request_ready>()) {
     request_became_ready(*ready);
   } else if (const auto* lost = message.body.get_if<request_lost>()) {
@@ -266,7 +274,8 @@ void runtime_impl::kill(const address& who) {
       caf_bridge::kill(handle);
   };
   switch (who.kind) {
-  case actor_kind::engine: break;
+  case actor_kind::engine:
+  case actor_kind::device: break; // no actors
   case actor_kind::page_registry: end(environment_.registry); break;
   case actor_kind::storage: end(environment_.storage); break;
   case actor_kind::completions: end(environment_.completions); break;
@@ -292,12 +301,16 @@ leftovers runtime_impl::shut_down() {
   if (left.slots + left.owners + left.copies + left.requests > 0)
     left.description =
         fmt::format("{} slots, {} owners, {} copies, {} requests", left.slots, left.owners, left.copies, left.requests);
+  if (recorder_)
+    recorder_->input(address{actor_kind::engine, 0}, end_of_run{});
   stopping_ = true;
   environment_.stop_all();
   run();
   system_.await_all_actors_done(); // until then actors read the handles
   environment_.clear();
   run();
+  if (recorder_)
+    recorder_->flush();
   left_ = left;
   return left;
 }

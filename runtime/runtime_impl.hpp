@@ -18,6 +18,7 @@
 #include "runtime/message_recorder.hpp"
 #include "runtime/request_record.hpp"
 #include "runtime/stepped_delivery.hpp"
+#include "runtime/trace/recording_device.hpp"
 
 namespace kvferry {
 
@@ -80,6 +81,7 @@ private:
     std::unordered_map<request_id, row_seq> seen; // what callers were told of since the last publication
     std::vector<request_id> seen_order;           // the same, in order of arrival
     fence_set after;                              // what the next launch waits for
+    std::unique_ptr<recording_device> recorded;   // its publisher's, when there is a recorder
   };
 
   /// A call that has been sent and may have been answered.
@@ -116,6 +118,9 @@ private:
   expected<Reply> wait_for(call_id id);
   expected<call_done> wait_for_done(call_id id);
 
+  /// The device as the actor `who` sees it; `place` holds it when calls are recorded.
+  device& device_of(const address& who, std::unique_ptr<recording_device>& place);
+
   // -- requests
   // ------------------------------------------------------------------------------------------------------------
 
@@ -146,6 +151,7 @@ private:
   caf::actor_system system_;
   std::shared_ptr<device> device_;
   std::unique_ptr<message_recorder> recorder_;
+  std::unique_ptr<recording_device> recorded_for_storage_;
   engine_port port_;
   actor_environment environment_;
   std::unique_ptr<stepped_delivery> stepped_; // null: threaded

@@ -4,6 +4,7 @@
 // For all of kvferry, and for engines that build on its headers.
 #pragma once
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,11 +13,16 @@
 
 namespace kvferry {
 
+/// Called once before a broken contract ends the process, by the thread that broke it: recorders write what they hold.
+inline std::atomic<void (*)()> before_contract_ends{nullptr};
+
 /// Prints place, condition and what was seen to stderr, and aborts. Called through `KVFERRY_REQUIRE`.
 [[noreturn, gnu::cold, gnu::noinline]] inline void contract_broken(const char* file, int line, const char* condition,
                                                                    const std::string& saw) {
   std::fprintf(stderr, "%s:%d: broken contract: %s\n  %s\n", file, line, condition, saw.c_str());
   std::fflush(stderr);
+  if (auto* last_words = before_contract_ends.exchange(nullptr))
+    last_words();
   std::abort();
 }
 

@@ -53,6 +53,10 @@ enum class error_code : std::uint8_t {
   runtime_stopped,
   /// Memory could not be allocated or pinned; the message says GPU or host, the bytes and the option.
   out_of_memory,
+  /// A trace is of another version of the format, or has messages of another build.
+  unknown_format,
+  /// A trace's bytes are not those that were written.
+  damaged_record,
   /// A file could not be read or written.
   io_error,
   /// There is no such GPU, or kvferry was built without CUDA.

@@ -50,8 +50,9 @@ class Readme(unittest.TestCase):
         blocks = re.findall(r"^```cpp\n(.*?)^```$", text_of("README.md"), re.S | re.M)
         self.assertIn(text_of("tests/readme/embedding.cpp"), blocks)
 
-    def test_kvferry_serve_has_the_options_that_it_names(self):
-        known = set(re.findall(r'"(--[a-z-]+)"', text_of("examples/serve/options.cpp")))
+    def test_the_programs_have_the_options_that_it_names(self):
+        sources = text_of("examples/serve/options.cpp") + text_of("examples/replay/options.cpp")
+        known = set(re.findall(r'"(--[a-z-]+)"', sources))
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text_of("README.md")))
         self.assertGreater(len(named), 10)
         self.assertEqual(named - known, set())
@@ -93,10 +94,11 @@ class Configuration(unittest.TestCase):
 
 class TraceFormat(unittest.TestCase):
     def test_every_key_that_is_written_is_in_the_tables(self):
-        recorder = text_of("runtime/message_recorder.cpp")
+        source = text_of("runtime/trace/record_line.cpp")
         tables = tables_of("docs/trace_format.md")
-        for heading, variable in (("Header", "header"), ("Records", "record")):
-            written = set(re.findall(rf'{variable}\["(\w+)"\]', recorder))
+        for heading, function in (("Header", "append_header"), ("Records", "begin_record")):
+            body = re.search(rf"^void {function}\(.*?\n\}}", source, re.S | re.M)[0]
+            written = set(re.findall(r'\\"(\w+)\\":', body)) | {"check"}  # which seals every line
             described = {name for cells in tables[heading] for name in re.findall(r"`(\w+)`", cells[0])}
             with self.subTest(heading=heading):
                 self.assertEqual(described, written)

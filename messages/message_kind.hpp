@@ -1,0 +1,35 @@
+// What can be done with a message or event of a trace whose type is known by its number alone. For the recorder, which
+// keeps bodies of all kinds in its own memory, and for the JSON form.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "messages/any_message.hpp"
+
+namespace kvferry {
+
+namespace json_value {
+struct codec;
+}
+
+struct message_kind {
+  std::string_view name;
+  std::size_t size_bytes;
+  std::size_t alignment;
+  void (*move)(void* to, void* from); ///< makes a body at `to` out of the one at `from`, which is left empty
+  void (*copy)(void* to, const void* from);
+  void (*destroy)(void* body);
+  any_message (*blank)();
+  const json_value::codec& codec;
+
+  /// Appends the body's JSON text.
+  void print(const void* body, std::string& out) const;
+};
+
+/// At a message's index; all of recorded_messages.
+std::span<const message_kind> message_kinds();
+
+} // namespace kvferry

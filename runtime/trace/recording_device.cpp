@@ -1,0 +1,80 @@
+#include "runtime/trace/recording_device.hpp"
+
+namespace kvferry {
+
+namespace {
+
+/// Mixes numbers into one, in order (the finaliser of MurmurHash3, one round a number).
+class content_mixer {
+public:
+  void add(std::uint64_t number) {
+    state_ = (state_ ^ number) * 0xff51afd7ed558ccdull;
+    state_ ^= state_ >> 33;
+  }
+  std::uint64_t result() const { return state_; }
+
+private:
+  std::uint64_t state_ = 0;
+};
+
+} // namespace
+
+std::uint64_t content_of(std::span<const page_copy> copies) {
+  content_mixer mixer;
+  for (const page_copy& copy : copies) {
+    mixer.add(copy.group.value());
+    mixer.add(std::uint64_t{copy.gpu.value()} << 32 | copy.host.value());
+    mixer.add(copy.from.value());
+  }
+  return mixer.result();
+}
+
+std::uint64_t content_of(std::span<const table_entry> entries) {
+  content_mixer mixer;
+  for (const table_entry& entry : entries) {
+    mixer.add(entry.offset << 8 | entry.width);
+    mixer.add(entry.value);
+  }
+  return mixer.result();
+}
+
+stream_id recording_device::create_stream(std::string_view name) {
+  const stream_id made = target_.create_stream(name);
+  recorder_.called(caller_, device_create_stream{std::string{name}, made});
+  return made;
+}
+
+fence recording_device::record(stream_id stream) {
+  const fence recorded = target_.record(stream);
+  recorder_.called(caller_, device_record{stream, recorded});
+  return recorded;
+}
+
+void recording_device::wait(stream_id stream, const fence_set& fences) {
+  target_.wait(stream, fences);
+  recorder_.called(caller_, device_wait{stream, fences});
+}
+
+fence recording_device::copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) {
+  const fence submitted = target_.copy_pages(stream, direction, copies);
+  recorder_.called(
+      caller_, device_copy_pages{stream, direction == copy_direction::to_host, direction == copy_direction::within_gpu,
+                                 static_cast<std::uint32_t>(copies.size()), content_of(copies), submitted});
+  return submitted;
+}
+
+expected<std::unique_ptr<device_memory>> recording_device::allocate_staging(std::uint64_t bytes) {
+  auto memory = target_.allocate_staging(bytes);
+  device_allocate_staging call{bytes, {}};
+  if (!memory)
+    call.refused = refusal{memory.error().code, memory.error().message, memory.error().numbers};
+  recorder_.called(caller_, std::move(call));
+  return memory;
+}
+
+void recording_device::write_tables(stream_id stream, device_memory& tables, std::span<const table_entry> entries) {
+  target_.write_tables(stream, tables, entries);
+  recorder_.called(caller_, device_write_tables{stream, entries.size(), content_of(entries)});
+}
+
+} // namespace kvferry
