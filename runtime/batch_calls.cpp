@@ -10,8 +10,8 @@
 namespace kvferry {
 
 expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
-  if (left_)
-    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto up = require_running(); !up)
+    return tl::unexpected<error>{up.error()};
   if (auto right = validate(batch); !right)
     return tl::unexpected<error>{right.error()};
   table_layout layout{config.groups.size(), batch};
@@ -23,8 +23,9 @@ expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
     recorder_->batch_created(id, batch);
   auto [place, fresh] =
       batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}});
-  environment_.add(id,
-                   spawn_batch_publisher(system_, environment_, config, batch, id, *device_, *place->second.memory));
+  auto publisher = spawn_batch_publisher(system_, environment_, config, batch, id, *device_, *place->second.memory);
+  end_with(publisher, address_of(id));
+  environment_.add(id, std::move(publisher));
   return id;
 }
 

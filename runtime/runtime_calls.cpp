@@ -10,8 +10,8 @@
 namespace kvferry {
 
 expected<opened> runtime_impl::open(std::vector<token> prompt, const prefix_namespace& space) {
-  if (left_)
-    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto up = require_running(); !up)
+    return tl::unexpected<error>{up.error()};
   if (prompt.empty())
     return fail(error_code::invalid_argument, "prompt: it has no tokens; at least one is needed");
   step_fences_.clear();
@@ -257,8 +257,8 @@ expected<void> runtime_impl::bury(request_id request, std::span<const stream_id>
 
 expected<void> runtime_impl::close(request_id request, std::span<const stream_id> running) {
   step_fences_.clear();
-  if (left_)
-    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto up = require_running(); !up)
+    return tl::unexpected<error>{up.error()};
   settle_arrivals();
   auto found = requests_.find(request);
   if (found == requests_.end()) {
@@ -278,7 +278,7 @@ expected<void> runtime_impl::close(request_id request, std::span<const stream_id
 // -------------------------------------------------------------------------------------------
 
 void runtime_impl::poll() {
-  if (left_)
+  if (!require_running())
     return;
   device_progress progress = device_->poll();
   if (!progress.passed.covered_by(passed_) || !progress.failed.empty()) {
@@ -351,8 +351,8 @@ expected<void> runtime_impl::dense_ready(request_id request, group_id group) {
 }
 
 expected<std::vector<std::string>> runtime_impl::check_quiet() {
-  if (left_)
-    return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto up = require_running(); !up)
+    return tl::unexpected<error>{up.error()};
   auto told = wait_for<quiet_told>(call(request_id::none(), query_quiet{}));
   if (!told)
     return tl::unexpected<error>{told.error()};
@@ -375,7 +375,7 @@ statistics runtime_impl::take_statistics() {
   s.publications = publications_;
   s.entries_published = entries_;
   s.messages = environment_.handled();
-  if (left_ || port_.failure())
+  if (!require_running())
     return s;
   auto told = wait_for<counters_told>(call(request_id::none(), query_counters{}));
   if (!told)

@@ -22,15 +22,9 @@ runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<devi
   environment_.registry = spawn_page_registry(system_, environment_, config);
   environment_.storage = spawn_storage(system_, environment_, *device_);
   environment_.completions = spawn_completions(system_, environment_);
-  auto watch = [this](const auto& handle, std::string who) {
-    caf_bridge::when_ended(handle, [this, who](bool) {
-      if (!stopping_)
-        port_.fail(who);
-    });
-  };
-  watch(environment_.registry, "page_registry");
-  watch(environment_.storage, "storage");
-  watch(environment_.completions, "completions");
+  end_with(environment_.registry, {actor_kind::page_registry, 0});
+  end_with(environment_.storage, {actor_kind::storage, 0});
+  end_with(environment_.completions, {actor_kind::completions, 0});
 }
 
 runtime_impl::~runtime_impl() { shut_down(); }
@@ -91,9 +85,9 @@ expected<any_message> runtime_impl::take_reply(call_id id) {
       next = port_.wait_pop();
     if (!next) { // nothing will come any more
       pending_.erase(id);
-      std::optional<std::string> dead = port_.failure();
-      return fail(dead ? error_code::actor_died : error_code::runtime_stopped,
-                  dead ? *dead + " has died; the runtime has ended" : "the call got no answer");
+      if (auto up = require_running(); !up)
+        return tl::unexpected<error>{up.error()};
+      return fail(error_code::runtime_stopped, "the call got no answer");
     }
     arrive(std::move(*next));
   }
@@ -152,9 +146,17 @@ void runtime_impl::note_grant(request_id request, row_seq seq, const fence_set& 
   state.after.add(after);
 }
 
-expected<request_record*> runtime_impl::find(request_id request) {
+expected<void> runtime_impl::require_running() const {
   if (left_)
     return fail(error_code::runtime_stopped, "the runtime has been shut down");
+  if (auto dead = port_.failure())
+    return fail(error_code::actor_died, fmt::format("{} has died; the runtime has ended", *dead));
+  return {};
+}
+
+expected<request_record*> runtime_impl::find(request_id request) {
+  if (auto up = require_running(); !up)
+    return tl::unexpected<error>{up.error()};
   settle_arrivals();
   auto found = requests_.find(request);
   if (found == requests_.end())
@@ -165,8 +167,10 @@ expected<request_record*> runtime_impl::find(request_id request) {
 }
 
 expected<runtime_impl::batch_state*> runtime_impl::find(batch_id id) {
+  if (auto up = require_running(); !up)
+    return tl::unexpected<error>{up.error()};
   auto found = batches_.find(id);
-  if (left_ || found == batches_.end())
+  if (found == batches_.end())
     return fail(error_code::runtime_stopped, fmt::format("batch {} is closed", id.value()));
   return &found->second;
 }

@@ -91,6 +91,10 @@ private:
   /// Marks the pending entry of a registration, which has no call number.
   static constexpr std::uint64_t registration_bit = std::uint64_t{1} << 63;
 
+  /// The end of an actor without which nothing goes on ends the runtime (rule 10).
+  template <class Handle>
+  void end_with(const Handle& handle, const address& who);
+
   // -- sending and waiting (runtime_impl.cpp)
   // ------------------------------------------------------------------------------
 
@@ -112,6 +116,7 @@ private:
   // -- requests
   // ------------------------------------------------------------------------------------------------------------
 
+  expected<void> require_running() const;
   expected<request_record*> find(request_id request);
   expected<batch_state*> find(batch_id id);
   history_report report(request_record& record, fence_set running = {});
@@ -175,6 +180,14 @@ call_id runtime_impl::call(request_id about, Message message, Where... where) {
   pending_.emplace(id, pending_call{about, std::nullopt});
   send(std::move(message), where...);
   return id;
+}
+
+template <class Handle>
+void runtime_impl::end_with(const Handle& handle, const address& who) {
+  caf_bridge::when_ended(handle, [this, name = to_string(who)](bool normal) {
+    if (!normal && !stopping_)
+      port_.fail(name);
+  });
 }
 
 template <class Reply>
