@@ -46,7 +46,7 @@ TEST_CASE("submissions end by stream, those of one stream in their order") {
   REQUIRE(c.sent[1].body.get_if<copy_completed>()->submitted == fence{one, 5});
 }
 
-TEST_CASE("a submission that passed before it was watched is heard of at once") {
+TEST_CASE("C20: a submission that passed before it was watched is heard of at once") {
   probe<completions> c;
   c.send(streams_progressed{fence{one, 3}, {}});
   c.send(watch_copies{{one, 3}});

@@ -200,7 +200,7 @@ TEST_CASE("a request that closes while loading leaves the load to end by itself"
   REQUIRE(r.tiers(R1) == "hhg");
 }
 
-TEST_CASE("a load comes after the readers and writers of the slot it goes to") {
+TEST_CASE("A2: a load comes after the readers and writers of the slot it goes to") {
   // A2: a freed page was loaded into while an earlier request still read it.
   registry_rig r(sparse_only(3, 8));
   r.prefill(R1, "Ax");

@@ -146,7 +146,7 @@ TEST_CASE("driven at random, a wait holds its stream until the fence has passed"
   }
 }
 
-TEST_CASE("a stream waits for all fences of a set") {
+TEST_CASE("A14: a stream waits for all fences of a set") {
   // A14: a record moves an event, it does not add to it; only the last of two readers counted.
   rig r;
   diary d;

@@ -10,7 +10,7 @@
 
 namespace kvferry::test {
 
-TEST_CASE("a host slot is the fragments of all buffers in their order, for every group apart") {
+TEST_CASE("F1: a host slot is the fragments of all buffers in their order, for every group apart") {
   // F1: several layers in one allocation, all bound to the base offset; each must come back as itself.
   rig r({}, config_of({group_of({5, 3, 8}, 4, 6), group_of({16}, 4, 6)}));
   stream_id s = r.gpu->create_stream("compute");
@@ -60,7 +60,7 @@ TEST_CASE("an engine's own buffer is used where it is, and only within its fragm
     REQUIRE(tensor[i] == (i >= 64 && i < 88 ? pattern(3, 0, i - 64) : std::byte{0xEE}));
 }
 
-TEST_CASE("an address is base plus slot times stride plus offset, in 64 bit") {
+TEST_CASE("G1: an address is base plus slot times stride plus offset, in 64 bit") {
   // G1: page times stride in 32 bit.
   REQUIRE(holds([] {
     auto slots = *rc::gen::inRange<std::uint32_t>(1, 1u << 31);
@@ -81,7 +81,7 @@ TEST_CASE("an address is base plus slot times stride plus offset, in 64 bit") {
   }));
 }
 
-TEST_CASE("pages beyond 2 and 4 GiB are copied whole, and memory that is not touched costs nothing") {
+TEST_CASE("G1: pages beyond 2 and 4 GiB are copied whole, and memory that is not touched costs nothing") {
   constexpr std::uint64_t stride = 3ull << 30;
   configuration config = config_of({group_of({4096}, 3, 2)});
   config.groups[0].buffers[0].slot_stride_bytes = stride;
@@ -111,7 +111,7 @@ TEST_CASE("a group without host slots has no host memory") {
   REQUIRE(r.pools[0].host_base == nullptr);
 }
 
-TEST_CASE("memory that cannot be had is named by tier, bytes and option, and the next try has all of it") {
+TEST_CASE("E1 G7: memory that cannot be had is named by tier, bytes and option, and the next try has all of it") {
   // G7: a host failure that reads as GPU memory. E1: what was taken before the failure leaks.
   auto gpu = host_device::create();
   auto device = gpu->interface();
