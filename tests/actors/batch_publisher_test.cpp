@@ -16,7 +16,7 @@ page_change host(block_ordinal o, std::uint32_t slot) { return publisher_rig::pa
 
 } // namespace
 
-TEST_CASE("a publication shows each row's pages, tiers, history and request, and none elsewhere") {
+TEST_CASE("B10: a publication shows each row's pages, tiers, history and request, and none elsewhere") {
   publisher_rig r;
   r.join(R1, 4, {host(0, 7), gpu(1, 2)}, {{group_id{0}, 1}});
   REQUIRE(r.publisher.only<row_joined>().row == row_id{0});

@@ -53,7 +53,7 @@ TEST_CASE("C20: a submission that passed before it was watched is heard of at on
   REQUIRE(c.count<copy_completed>() == 1);
 }
 
-TEST_CASE("what failed is told with its own submission, also when it was told of before the watch") {
+TEST_CASE("C20: what failed is told with its own submission, also when it was told of before the watch") {
   // C20: two completion channels, in both orders.
   probe<completions> c;
   c.send(streams_progressed{fence{one, 3}, {{{one, 3}, {2, 4}}, {{one, 2}, {7}}}});

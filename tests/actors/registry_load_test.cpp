@@ -74,7 +74,7 @@ TEST_CASE("after a load decode entry goes back to the host without a copy, and t
   REQUIRE(r.taken(tier::host) == 2);
 }
 
-TEST_CASE("a host page stays while its block is loaded, whoever needs host slots") {
+TEST_CASE("C2: a host page stays while its block is loaded, whoever needs host slots") {
   // C2: the source was pinned only until the copy was submitted.
   configuration config = sparse_only(12, 2);
   registry_rig r(config);

@@ -111,8 +111,8 @@ TEST_CASE("a group without host slots has no host memory") {
   REQUIRE(r.pools[0].host_base == nullptr);
 }
 
-TEST_CASE("E1 G7: memory that cannot be had is named by tier, bytes and option, and the next try has all of it") {
-  // G7: a host failure that reads as GPU memory. E1: what was taken before the failure leaks.
+TEST_CASE("E1 F5 G7: memory that cannot be had is named by tier, bytes and option, and the next try has all of it") {
+  // G7: a host failure that reads as GPU memory. E1: what was taken before the failure leaks. F5: more is taken than planned.
   auto gpu = host_device::create();
   auto device = gpu->interface();
   configuration config = config_of({group_of({24, 8}, 10, 20), group_of({4}, 5, 6)});
