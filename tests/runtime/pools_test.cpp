@@ -30,7 +30,8 @@ TEST_CASE("G5: a request gets every slot that was asked for, and not one more") 
   const request_id id = r.of->open(r.prompt('a', 6)).value().request;
   REQUIRE(r.of->reserve(id, 24).has_value());
   const auto more = r.of->reserve(id, 25);
-  REQUIRE(code_of(more) == error_code::prompt_exceeds_gpu_pool);
+  REQUIRE(code_of(more) == error_code::gpu_full);
+  REQUIRE(more.error().numbers->free == 0);
   REQUIRE(r.of->advance({id, 24, {}, false}, r.engine).has_value());
   const auto entered = r.of->enter_decode(id); // six blocks, five slots
   REQUIRE(code_of(entered) == error_code::host_full);

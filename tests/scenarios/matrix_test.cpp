@@ -137,9 +137,8 @@ TEST_CASE("G4: a GPU pool that holds one request and no more serves requests one
     {{"run": {{"request": "B", "until": 12}}}}, {0}, {{"close": {{"request": "B"}}}}, {0},
     {{"resume": {{"request": "A"}}}}, {0}, {{"run": {{"request": "A", "until": 16}}}})",
                                seen));
-  require_holds(s, R"({"open": {"request": "A", "prompt": [[0, 20]]}},
-    {"reserve": {"request": "A", "tokens": 20,
-     "refused": {"code": "prompt_exceeds_gpu_pool", "group": "kv", "on": "gpu", "needed": 5}}})");
+  require_holds(s, R"({"open": {"request": "A", "prompt": [[0, 20]],
+    "refused": {"code": "prompt_exceeds_gpu_pool", "group": "kv", "on": "gpu", "needed": 5}}})");
 }
 
 TEST_CASE("A4: a GPU pool of two fifths of what is wanted serves all, with pages going out and in") {
