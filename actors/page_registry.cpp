@@ -1,15 +1,18 @@
 #include "actors/page_registry.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "actors/planted_fault.hpp"
 #include "kvferry/contract.hpp"
+#include "kvferry/statistics.hpp"
 
 namespace kvferry {
 
 page_registry::page_registry(const configuration& config)
     : config_(config), ledger_(config.groups), index_(config.groups.size()), idle_(config.groups.size()),
       waiting_(config.groups.size()), gpu_pages_(config.groups.size()), host_pages_(config.groups.size()) {
+  counters_.pages_by_host_run.resize(statistics{}.pages_by_host_run.size());
   for (std::size_t g = 0; g < groups(); ++g) {
     gpu_pages_[g].resize(config.groups[g].gpu_slots);
     host_pages_[g].resize(config.groups[g].host_slots);
@@ -43,6 +46,7 @@ void page_registry::finish(outbox& out) {
   }
 
   if (!copies_.empty()) {
+    count_host_runs();
     for (fence_set* before : {&before_to_host_, &before_to_gpu_})
       before->remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
     out.send(copy_pages{std::exchange(copies_, {}), std::exchange(before_to_host_, {}),
@@ -72,6 +76,23 @@ void page_registry::finish(outbox& out) {
     out.send(watch_fences{ledger_.awaited()});
   }
   caller_ = nullptr;
+}
+
+void page_registry::count_host_runs() {
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < copies_.size(); ++i) {
+    const page_move& move = copies_[i];
+    if (move.kind == move_kind::load || move.kind == move_kind::branch)
+      continue;
+    ++length;
+    const page_move* next = i + 1 < copies_.size() ? &copies_[i + 1] : nullptr;
+    if (next != nullptr && next->kind == move.kind && next->group == move.group &&
+        next->host.value() == move.host.value() + 1)
+      continue;
+    const auto magnitude = static_cast<std::size_t>(std::bit_width(length)) - 1;
+    counters_.pages_by_host_run[std::min(magnitude, counters_.pages_by_host_run.size() - 1)] += length;
+    length = 0;
+  }
 }
 
 void page_registry::refuse(call_id call, refusal why) { reply_ = transition_refused{call, std::move(why)}; }

@@ -205,6 +205,7 @@ private:
 
   void begin(claim* caller);
   void finish(outbox& out);
+  void count_host_runs();
   void refuse(call_id call, refusal why);
   void fill_counts(offload_accepted& reply, const claim& c) const;
   static grant* grant_of(reply& r);

@@ -252,12 +252,16 @@ void page_registry::unpin(block& b) {
 void page_registry::serve_waiting() {
   for (std::size_t g = 0; g < groups(); ++g) {
     wait_set& waiting = waiting_[g];
-    while (!waiting.empty() && ledger_.free_count(group_at(g), tier::host) + idle_[g].host.size() > 0) {
+    std::vector<std::uint32_t> slots; // neighbours go to blocks in a row: one transfer reaches them
+    while (slots.size() < waiting.size() && ledger_.free_count(group_at(g), tier::host) + idle_[g].host.size() > 0)
+      slots.push_back(take_host(group_at(g)).value());
+    std::ranges::sort(slots);
+    for (std::uint32_t slot : slots) {
       block& b = waiting.front();
       waiting.remove(b);
       counters_.pages_retried += b.deferred_at != 0 ? 1u : 0u;
       b.deferred_at = 0;
-      start_copy(b, move_kind::offload, take_host(group_at(g)).value());
+      start_copy(b, move_kind::offload, slot);
       if (planted(fault::tier_before_copy_done)) {
         b.host = host_slot{b.copy->target};
         for (const owner& o : b.owners)

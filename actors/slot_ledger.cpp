@@ -13,8 +13,9 @@ slot_ledger::slot_ledger(const std::vector<group_config>& groups) {
       pool& p = at(group_id{static_cast<std::uint8_t>(g)}, on);
       p.total = on == tier::gpu ? groups[g].gpu_slots : groups[g].host_slots;
       p.slots.resize(p.total);
+      p.clean = slot_runs{p.total};
       for (std::uint32_t slot = 0; slot < p.total; ++slot)
-        p.clean.push_back(slot);
+        p.clean.add(slot);
     }
 }
 
@@ -25,9 +26,13 @@ bool slot_ledger::any_fenced() const {
 std::uint32_t slot_ledger::take(group_id group, tier on) {
   pool& p = at(group, on);
   KVFERRY_REQUIRE(p.free_count() > 0, "no free slot in group {} tier {}", group.value(), int(on));
-  std::deque<std::uint32_t>& from = p.clean.empty() ? p.fenced : p.clean;
-  std::uint32_t slot = from.front();
-  from.pop_front();
+  std::uint32_t slot = 0;
+  if (p.clean.empty()) {
+    slot = p.fenced.front();
+    p.fenced.pop_front();
+  } else {
+    slot = p.clean.take();
+  }
   p.slots[slot].free = false;
   return slot;
 }
@@ -56,7 +61,10 @@ void slot_ledger::enter_free_list(slot_key slot) {
   fence_set& fences = p.slots[slot.slot].fences;
   fences.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
   awaited_.add(fences);
-  (fences.empty() ? p.clean : p.fenced).push_back(slot.slot);
+  if (fences.empty())
+    p.clean.add(slot.slot);
+  else
+    p.fenced.push_back(slot.slot);
 }
 
 void slot_ledger::unname(slot_key slot, request_id request, row_seq seq) {
@@ -102,7 +110,7 @@ void slot_ledger::note_passed(const fence_set& passed) {
       fence_set& fences = p.slots[slot].fences;
       fences.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
       if (fences.empty())
-        p.clean.push_back(slot);
+        p.clean.add(slot);
       return fences.empty();
     });
 }

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actors/slot_runs.hpp"
 #include "kvferry/configuration.hpp"
 #include "kvferry/fence.hpp"
 #include "messages/parts.hpp"
@@ -133,7 +134,7 @@ private:
     std::uint32_t total = 0;
     std::vector<slot_state> slots;
     std::set<std::uint32_t> retiring; // free, but rows may still name them
-    std::deque<std::uint32_t> clean;  // free, nothing to wait for; oldest first
+    slot_runs clean{0};               // free, nothing to wait for
     std::deque<std::uint32_t> fenced; // free behind fences; oldest first
 
     std::uint32_t free_count() const { return static_cast<std::uint32_t>(clean.size() + fenced.size()); }

@@ -2,8 +2,8 @@
 #
 # One Catch2 program, bin/test_<name> in the build folder, each of whose cases is a test "<name>/<case>" in ctest. The
 # program may include the library's own headers and "tests/catch.hpp". Labels are for ctest -L; "threaded" keeps a
-# program out of the tsan preset. A case whose name begins with the numbers of field reports ("C2: ...", "B7 B8: ...",
-# docs/field_reports.md) is labelled "field-report" as well.
+# program out of the tsan preset. A case that prints "skipped: " and why counts as skipped. A case whose name begins with
+# the numbers of field reports ("C2: ...", "B7 B8: ...", docs/field_reports.md) is labelled "field-report" as well.
 
 function(kvferry_add_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LABELS;LIBRARIES")
@@ -30,6 +30,7 @@ function(kvferry_add_tests name)
     "    TIMEOUT 120\n"
     "    LABELS \"\${labels}\"\n"
     "    ENVIRONMENT \"RC_PARAMS=seed=1\"\n"
+    "    SKIP_REGULAR_EXPRESSION \"skipped: \"\n"
     "    FAIL_REGULAR_EXPRESSION \"No tests ran|No test cases matched\")\n"
     "endforeach()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,10 @@ struct device_progress {
     std::vector<std::uint32_t> positions;
   };
   std::vector<failed_copies> failed;
+
+  /// The device had a fault and is of no more use: every fence has passed, and every copy that was in flight is among
+  /// the failed ones. Stays.
+  std::optional<error> lost;
 };
 
 class device {

@@ -159,6 +159,7 @@ struct counters_told {
   std::uint64_t pages_evicted = 0;
   std::uint64_t copies_failed = 0;
   std::uint64_t prefix_blocks_hit = 0;
+  std::vector<std::uint64_t> pages_by_host_run; ///< as in `statistics`
   std::uint64_t bytes_to_host = 0;
   std::uint64_t bytes_to_gpu = 0;
   std::uint64_t slots_in_use = 0; ///< neither free nor an idle block's
@@ -166,7 +167,8 @@ struct counters_told {
   std::uint64_t copies = 0;
   KVFERRY_FIELDS(counters_told, call, pages_allocated, pages_offloaded, pages_spilled, pages_demoted,
                  pages_rebound_without_copy, pages_deferred, pages_retried, pages_loaded, pages_branched, pages_evicted,
-                 copies_failed, prefix_blocks_hit, bytes_to_host, bytes_to_gpu, slots_in_use, owners, copies)
+                 copies_failed, prefix_blocks_hit, pages_by_host_run, bytes_to_host, bytes_to_gpu, slots_in_use, owners,
+                 copies)
   static constexpr message_info info{"counters_told", "page_registry", actor_kind::engine, "", "ignored"};
 };
 

@@ -26,6 +26,8 @@ std::string_view to_string(error_code code) {
   case error_code::runtime_stopped: return "runtime_stopped";
   case error_code::out_of_memory: return "out_of_memory";
   case error_code::io_error: return "io_error";
+  case error_code::no_device: return "no_device";
+  case error_code::device_lost: return "device_lost";
   }
   return "unknown_error";
 }

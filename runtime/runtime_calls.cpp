@@ -281,6 +281,8 @@ void runtime_impl::poll() {
   if (!require_running())
     return;
   device_progress progress = device_->poll();
+  if (progress.lost)
+    device_lost_ = std::move(progress.lost);
   if (!progress.passed.covered_by(passed_) || !progress.failed.empty()) {
     passed_.add(progress.passed);
     streams_progressed input{passed_, {}};
@@ -392,6 +394,7 @@ statistics runtime_impl::take_statistics() {
   s.pages_evicted = told->pages_evicted;
   s.copies_failed = told->copies_failed;
   s.prefix_blocks_hit = told->prefix_blocks_hit;
+  std::ranges::copy(told->pages_by_host_run, s.pages_by_host_run.begin());
   s.bytes_to_host = told->bytes_to_host;
   s.bytes_to_gpu = told->bytes_to_gpu;
   return s;

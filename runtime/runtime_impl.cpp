@@ -151,6 +151,8 @@ expected<void> runtime_impl::require_running() const {
     return fail(error_code::runtime_stopped, "the runtime has been shut down");
   if (auto dead = port_.failure())
     return fail(error_code::actor_died, fmt::format("{} has died; the runtime has ended", *dead));
+  if (device_lost_)
+    return tl::unexpected<error>{*device_lost_};
   return {};
 }
 

@@ -161,6 +161,7 @@ private:
   std::uint64_t entries_ = 0;
   bool stopping_ = false;
   std::optional<leftovers> left_;
+  std::optional<error> device_lost_; // what every call is told from then on
 };
 
 // -- sending, in terms of the outbox's rules about who receives what

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "device/device.hpp"
-#include "device/host/planned_failures.hpp"
+#include "device/planned_failures.hpp"
 #include "kvferry/error.hpp"
 
 namespace kvferry {

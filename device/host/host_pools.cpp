@@ -1,34 +1,13 @@
 #include "device/host/host_pools.hpp"
 
 #include <cstring>
-#include <optional>
 
 #include <fmt/format.h>
 
+#include "device/pool_extent.hpp"
 #include "kvferry/contract.hpp"
 
 namespace kvferry {
-
-namespace {
-
-/// Bytes from the first slot's begin to the last slot's end; none when 64 bit do not hold them.
-std::optional<std::uint64_t> extent_bytes(std::uint32_t slots, std::uint64_t stride_bytes, std::uint64_t last_bytes) {
-  std::uint64_t bytes = 0;
-  if (slots == 0)
-    return bytes;
-  if (__builtin_mul_overflow(std::uint64_t{slots - 1}, stride_bytes, &bytes) ||
-      __builtin_add_overflow(bytes, last_bytes, &bytes))
-    return std::nullopt;
-  return bytes;
-}
-
-error too_large(const std::string& path, std::uint32_t slots, std::uint64_t stride_bytes) {
-  return {error_code::invalid_configuration,
-          fmt::format("{}: {} slots of {} bytes are more than 64 bit hold", path, slots, stride_bytes),
-          {}};
-}
-
-} // namespace
 
 expected<host_pools> host_pools::make(const configuration& config, host_allocator& allocator) {
   host_pools made;
@@ -47,19 +26,20 @@ expected<void> host_pools::add_group(const group_config& group, std::size_t inde
 
   for (std::size_t i = 0; i < group.buffers.size(); ++i) {
     const buffer_config& buffer = group.buffers[i];
-    std::uint64_t stride = buffer.slot_stride_bytes != 0 ? buffer.slot_stride_bytes : buffer.bytes_per_slot;
+    std::uint64_t stride = stride_of(buffer);
     std::string path = fmt::format("groups[{}].buffers[{}]", index, i);
     KVFERRY_REQUIRE(stride >= buffer.bytes_per_slot, "{}: stride {} of fragments of {} bytes", path, stride,
                     buffer.bytes_per_slot);
-    auto bytes = extent_bytes(group.gpu_slots, stride, buffer.bytes_per_slot);
-    if (!bytes || __builtin_add_overflow(pools.host_slot_bytes, buffer.bytes_per_slot, &pools.host_slot_bytes))
-      return tl::unexpected(too_large(path, group.gpu_slots, stride));
+    auto bytes = extent_bytes(path, group.gpu_slots, stride, buffer.bytes_per_slot);
+    if (!bytes)
+      return tl::unexpected(bytes.error());
+    if (__builtin_add_overflow(pools.host_slot_bytes, buffer.bytes_per_slot, &pools.host_slot_bytes))
+      return fail(error_code::invalid_configuration, path + ": a page's bytes are more than 64 bit hold");
 
     // An engine names its tensor by address. NOLINTNEXTLINE(performance-no-int-to-ptr)
     auto* base = reinterpret_cast<std::byte*>(buffer.base_address);
     if (!base) {
-      auto memory = allocator.allocate(
-          *bytes, fmt::format("GPU memory of {} ({} slots, groups[{}].gpu_slots)", path, group.gpu_slots, index));
+      auto memory = allocator.allocate(*bytes, gpu_memory_name(index, i, group.gpu_slots));
       if (!memory)
         return tl::unexpected(memory.error());
       base = memory->data();
@@ -69,12 +49,11 @@ expected<void> host_pools::add_group(const group_config& group, std::size_t inde
     places.fragments.push_back({buffer.bytes_per_slot, {place{base, stride}, place{}}});
   }
 
-  auto bytes = extent_bytes(group.host_slots, pools.host_slot_bytes, pools.host_slot_bytes);
+  auto bytes = extent_bytes(fmt::format("groups[{}].host_slots", index), group.host_slots, pools.host_slot_bytes,
+                            pools.host_slot_bytes);
   if (!bytes)
-    return tl::unexpected(
-        too_large(fmt::format("groups[{}].host_slots", index), group.host_slots, pools.host_slot_bytes));
-  auto memory = allocator.allocate(*bytes, fmt::format("host memory of groups[{}] ({} slots, groups[{}].host_slots)",
-                                                       index, group.host_slots, index));
+    return tl::unexpected(bytes.error());
+  auto memory = allocator.allocate(*bytes, host_memory_name(index, group.host_slots));
   if (!memory)
     return tl::unexpected(memory.error());
   pools.host_base = memory->data();

@@ -18,12 +18,16 @@ public:
       first_.push_back(fmt::format(format, std::forward<Args>(args)...));
   }
 
+  /// Found, too, but not described.
+  void add_undescribed(std::uint64_t count) { count_ += count; }
+
   std::uint64_t count() const { return count_; }
 
   const std::vector<std::string>& first() const { return first_; }
 
-private:
   static constexpr std::uint64_t described_max = 20;
+
+private:
   std::uint64_t count_ = 0;
   std::vector<std::string> first_;
 };

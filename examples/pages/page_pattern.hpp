@@ -1,5 +1,6 @@
 // The bytes that stand for KV: a function of (group, buffer, token chain), so that any position of any page can be
-// written and checked alone, and a page that belongs to another prefix, layer or token shows.
+// written and checked alone, and a page that belongs to another prefix, layer or token shows. What is constexpr is
+// called by kernels, too.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +26,10 @@ public:
   fragment_pattern(std::uint32_t group, std::uint32_t buffer, std::uint64_t bytes_per_slot,
                    std::uint32_t tokens_per_block);
 
-  std::uint64_t bytes_per_slot() const { return bytes_; }
+  constexpr std::uint64_t bytes_per_slot() const { return bytes_; }
 
   /// The first byte that belongs to `token` of the block, or to a later one when this one has no byte.
-  std::uint64_t begin_of(std::uint32_t token) const {
+  constexpr std::uint64_t begin_of(std::uint32_t token) const {
     return width_ != 0 ? token * width_ : (token * bytes_ + tokens_ - 1) / tokens_;
   }
 
@@ -44,16 +45,21 @@ public:
   }
 
   /// The token of the block that the byte at `offset` belongs to.
-  std::uint32_t token_at(std::uint64_t offset) const {
+  constexpr std::uint32_t token_at(std::uint64_t offset) const {
     return static_cast<std::uint32_t>(width_ == 4 ? offset / 4 : offset * tokens_ / bytes_);
   }
 
   /// A position for `at` by a mixed word; all bytes are reached.
-  std::uint64_t offset_by(std::uint64_t mixed) const { return below(stamps_, mixed) * std::uint64_t{8}; }
+  constexpr std::uint64_t offset_by(std::uint64_t mixed) const { return below(stamps_, mixed) * std::uint64_t{8}; }
+
+  /// Byte `in_token` of what a token with this chain word has in this buffer.
+  constexpr std::uint8_t byte_of(std::uint64_t chain, std::uint64_t in_token) const {
+    return static_cast<std::uint8_t>(word(chain, in_token / 8) >> (8 * (in_token % 8)));
+  }
 
 private:
   /// Bytes 8 * number … of what a token with this chain word has in this buffer.
-  std::uint64_t word(std::uint64_t chain, std::uint64_t number) const {
+  constexpr std::uint64_t word(std::uint64_t chain, std::uint64_t number) const {
     std::uint64_t x = (chain ^ (salt_ + number * 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 32)) * 0x94d049bb133111eb;
     return x ^ (x >> 32);

@@ -1,49 +1,32 @@
-// Steps on the device: launched in order on one stream, a few in flight, the oldest retired first.
+// Steps on the device: launched in order on one stream, a few in flight, the oldest retired first. Two implementations:
+// host_steps.hpp (functions on the emulated GPU) and cuda/cuda_steps.cpp (kernels).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <memory>
 
-#include "examples/pages/page_writer.hpp"
-#include "examples/serve/verifier.hpp"
-#include "kvferry/host_device.hpp"
+#include "examples/pages/step_plan.hpp"
 
 namespace serve {
 
 class device_steps {
 public:
-  /// Everything passed must outlive this.
-  device_steps(kvferry::host_device& device, kvferry::stream_id stream, const pages::page_layout& layout,
-               const kvferry::table_view& tables, verifier& checks, verify_mode mode, pages::mismatch_log& log)
-      : device_(device), stream_(stream), layout_(layout), tables_(tables), checks_(checks), mode_(mode), log_(log) {}
+  virtual ~device_steps() = default;
 
   /// Enqueues the step's kernels: first the new tokens' KV is written, then attention reads all of it.
-  void launch(pages::step_plan plan) {
-    auto shared = std::make_shared<const pages::step_plan>(std::move(plan));
-    device_.launch(stream_, "write_pages", [this, shared](kvferry::kernel& kernel) {
-      pages::write_pages(kernel, *shared, tables_, layout_, log_);
-    });
-    if (mode_ != verify_mode::off)
-      device_.launch(stream_, "attention", [this, shared](kvferry::kernel& kernel) { checks_.check(kernel, *shared); });
-    in_flight_.push_back(device_.record(stream_));
-  }
+  virtual void launch(pages::step_plan plan) = 0;
 
   /// Waits until no more than `steps` are in flight.
-  void retire_to(std::size_t steps) {
-    for (; in_flight_.size() > steps; in_flight_.pop_front())
-      device_.run_until(in_flight_.front());
-  }
+  virtual void retire_to(std::size_t steps) = 0;
 
-private:
-  kvferry::host_device& device_;
-  kvferry::stream_id stream_;
-  const pages::page_layout& layout_;
-  const kvferry::table_view& tables_;
-  verifier& checks_;
-  verify_mode mode_;
-  pages::mismatch_log& log_;
-  std::deque<kvferry::fence> in_flight_;
+  /// Waits until nothing is left to do on the device, copies included.
+  virtual void finish() = 0;
+
+  /// Host time that went into emulating the device: no cost of kvferry's.
+  virtual std::uint64_t emulation_ns() const = 0;
+
+  /// Table entries whose page's bytes were compared. Complete when no step is in flight.
+  virtual std::uint64_t pages_verified() const = 0;
 };
 
 } // namespace serve

@@ -19,10 +19,10 @@ constexpr int quiet_rounds_max = 64;
 } // namespace
 
 engine::engine(const serve_options& options, const workload& requests, const pages::page_layout& layout,
-               kvferry::runtime& runtime, kvferry::batch& batch, kvferry::host_device& device,
-               kvferry::stream_id stream, device_steps& steps, pages::mismatch_log& log)
-    : options_(options), requests_(requests), layout_(layout), runtime_(runtime), batch_(batch), device_(device),
-      steps_(steps), log_(log), clock_(device), control_(layout, stream), arrivals_(requests) {}
+               kvferry::runtime& runtime, kvferry::batch& batch, kvferry::stream_id stream, device_steps& steps,
+               pages::mismatch_log& log)
+    : options_(options), requests_(requests), layout_(layout), runtime_(runtime), batch_(batch), steps_(steps),
+      log_(log), clock_(steps), control_(layout, stream), arrivals_(requests) {}
 
 kvferry::expected<void> engine::run() {
   progress_bar progress(requests_.requests.size());
@@ -146,7 +146,7 @@ void engine::launch(kvferry::version_number version) {
   if (computes)
     progress_step_ = step_;
   else
-    device_.run_all(); // a step in which nothing is computed is long enough for every copy
+    steps_.finish(); // a step in which nothing is computed is long enough for every copy
 }
 
 /// Whoever's KV is complete up to its last known token has computed the next one.
@@ -177,7 +177,7 @@ void engine::drain() {
   steps_.retire_to(0);
   std::uint64_t messages = 0;
   for (int round = 0; round < quiet_rounds_max; ++round) {
-    device_.run_all();
+    steps_.finish();
     runtime_.poll();
     std::uint64_t now = runtime_.take_statistics().messages;
     if (std::exchange(messages, now) == now)

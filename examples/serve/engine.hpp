@@ -36,8 +36,8 @@ class engine {
 public:
   /// Everything passed must outlive this.
   engine(const serve_options& options, const workload& requests, const pages::page_layout& layout,
-         kvferry::runtime& runtime, kvferry::batch& batch, kvferry::host_device& device, kvferry::stream_id stream,
-         device_steps& steps, pages::mismatch_log& log);
+         kvferry::runtime& runtime, kvferry::batch& batch, kvferry::stream_id stream, device_steps& steps,
+         pages::mismatch_log& log);
 
   /// Serves all requests. Ends early with an error that no engine can do anything about.
   kvferry::expected<void> run();
@@ -73,7 +73,6 @@ private:
   const pages::page_layout& layout_;
   kvferry::runtime& runtime_;
   kvferry::batch& batch_;
-  kvferry::host_device& device_;
   device_steps& steps_;
   pages::mismatch_log& log_;
   call_clock clock_;

@@ -140,13 +140,14 @@ std::vector<CLI::Option*> add_runtime(CLI::App& app, serve_options& o) {
   };
 }
 
-void add_engine(CLI::App& app, serve_options& o, std::string& device) {
+void add_engine(CLI::App& app, serve_options& o) {
   add_count(app, "--step-ms", o.step_ms, 1u, "MS", "virtual time of a step, in milliseconds");
   add_count(app, "--prefill-tokens", o.prefill_tokens, 1u, "TOKENS",
             "tokens prefilled in a step, by all requests together");
   add_count(app, "--rows", o.rows, 1u, "ROWS", "rows of the batch: requests at once");
   add_count(app, "--steps-in-flight", o.steps_in_flight, 1u, "STEPS", "steps launched before the oldest is retired");
-  add_choice<std::string>(app, "--device", {{"host", "host"}}, device, "where pages live; host: an emulated GPU");
+  add_choice(app, "--device", {{"host", device_kind::host}, {"cuda", device_kind::cuda}}, o.device,
+             "where pages live; host: an emulated GPU");
 }
 
 void add_checks(CLI::App& app, serve_options& o, std::optional<kvferry::order_check>& check) {
@@ -186,7 +187,6 @@ kvferry::order_check check_like(verify_mode verify) {
 tl::expected<serve_options, usage_stop> parse_options(int argc, const char* const* argv) {
   serve_options options;
   options.groups = *parse_groups(default_groups);
-  std::string device = "host";
   std::optional<kvferry::order_check> check;
   CLI::App app{"Serves a workload through kvferry on an emulated GPU, and checks every byte that attention would read.",
                "kvferry-serve"};
@@ -194,7 +194,7 @@ tl::expected<serve_options, usage_stop> parse_options(int argc, const char* cons
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); // a script's can be overridden
   add_workload(app, options);
   std::vector<CLI::Option*> replaced = add_runtime(app, options);
-  add_engine(app, options, device);
+  add_engine(app, options);
   add_checks(app, options, check);
   CLI::Option* config = add_files(app, options);
   try {

@@ -16,6 +16,12 @@
 
 namespace serve {
 
+/// Where pages live.
+enum class device_kind : std::uint8_t {
+  host, ///< an emulated GPU
+  cuda, ///< GPU 0
+};
+
 struct serve_options {
   std::string workload;
   std::string scenario; ///< a file to run instead of a workload
@@ -40,6 +46,7 @@ struct serve_options {
   std::uint32_t rows = 256;
   std::uint32_t steps_in_flight = 2;
 
+  device_kind device = device_kind::host;
   verify_mode verify = verify_mode::all;
   kvferry::order_check check_order = kvferry::order_check::all;
   double fail_copies = 0.0;

@@ -1,5 +1,7 @@
 #include "examples/serve/report.hpp"
 
+#include <numeric>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
@@ -47,6 +49,14 @@ void add_what_went_wrong(std::string& text, const run_report& report) {
     text += fmt::format("stopped: {}\n", report.stopped_by->message);
 }
 
+/// Percent of the pages sent to the host that went in runs of 2^`magnitude` neighbours or more.
+std::uint64_t share_in_runs(const kvferry::statistics& pages, std::size_t magnitude) {
+  const auto begin = pages.pages_by_host_run.begin(), end = pages.pages_by_host_run.end();
+  const std::uint64_t all = std::accumulate(begin, end, std::uint64_t{0});
+  const auto from = begin + static_cast<std::ptrdiff_t>(magnitude);
+  return all == 0 ? 0 : 100 * std::accumulate(from, end, std::uint64_t{0}) / all;
+}
+
 } // namespace
 
 double run_report::messages_per_step() const {
@@ -83,9 +93,12 @@ std::string table_of(const run_report& r) {
   t.row("deferred", r.pages.pages_deferred);
   t.row("retried", r.pages.pages_retried);
   t.row("loaded", r.pages.pages_loaded, fmt::format("{} MiB to the GPU", r.pages.bytes_to_gpu >> 20));
+  t.row("branched", r.pages.pages_branched);
   t.row("evicted", r.pages.pages_evicted);
   t.row("copies failed", r.pages.copies_failed);
   t.row("prefix blocks hit", r.pages.prefix_blocks_hit);
+  t.row("in runs of host slots", fmt::format("{} %", share_in_runs(r.pages, 3)),
+        "of those sent to the host, of 8 or more");
   t.heading("tables");
   t.row("publications", r.pages.publications);
   t.row("entries published", r.pages.entries_published);
@@ -119,6 +132,7 @@ std::string json_of(const run_report& r) {
       {"pages_deferred", r.pages.pages_deferred},
       {"pages_retried", r.pages.pages_retried},
       {"pages_loaded", r.pages.pages_loaded},
+      {"pages_branched", r.pages.pages_branched},
       {"pages_evicted", r.pages.pages_evicted},
       {"copies_failed", r.pages.copies_failed},
       {"prefix_blocks_hit", r.pages.prefix_blocks_hit},
@@ -139,6 +153,8 @@ std::string json_of(const run_report& r) {
       {"wall_s", r.wall_s},
       {"peak_rss_mib", r.peak_rss_mib},
   };
+  for (std::size_t i = 0; i < r.pages.pages_by_host_run.size(); ++i)
+    json[fmt::format("pages_in_host_runs_{}", 1u << i)] = r.pages.pages_by_host_run[i];
   if (r.unordered_accesses)
     json["unordered_accesses"] = *r.unordered_accesses;
   return json.dump(2) + "\n";

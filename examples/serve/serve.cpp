@@ -4,21 +4,11 @@
 #include <chrono>
 
 #include "examples/serve/engine.hpp"
+#include "examples/serve/serving_device.hpp"
 #include "kvferry/test_hooks.hpp"
 
 namespace serve {
 namespace {
-
-kvferry::host_device_options device_options(const serve_options& options, const kvferry::configuration& config) {
-  kvferry::host_device_options device;
-  // By hand: work runs when the engine waits for a step, not while it calls kvferry.
-  device.drive =
-      config.order == kvferry::delivery_order::random ? kvferry::drive_mode::random : kvferry::drive_mode::by_hand;
-  device.seed = config.seed;
-  device.check = options.check_order;
-  device.fail_copies = options.fail_copies;
-  return device;
-}
 
 /// Rows as long as the longest request.
 kvferry::batch_config batch_for(const serve_options& options, const workload& requests,
@@ -29,7 +19,7 @@ kvferry::batch_config batch_for(const serve_options& options, const workload& re
   return {.rows = options.rows, .max_blocks = layout.blocks_of(longest)};
 }
 
-run_report report_of(const engine& ran, const verifier& checks, const pages::mismatch_log& log,
+run_report report_of(const engine& ran, const device_steps& steps, const pages::mismatch_log& log,
                      const workload& requests) {
   run_report report;
   const engine_counts& counts = ran.counts();
@@ -42,7 +32,7 @@ run_report report_of(const engine& ran, const verifier& checks, const pages::mis
   report.abort_reasons = counts.abort_reasons;
   report.steps = counts.steps;
   report.tokens_decoded = counts.tokens_decoded;
-  report.pages_verified = checks.pages_verified();
+  report.pages_verified = steps.pages_verified();
   report.mismatches = log.count();
   report.first_mismatches = log.first();
   report.host_us_per_step_p50 = ran.clock().steps().percentile(0.50);
@@ -50,6 +40,13 @@ run_report report_of(const engine& ran, const verifier& checks, const pages::mis
   report.publish_us_p50 = ran.clock().publications().percentile(0.50);
   report.peak_rss_mib = peak_rss_mib();
   return report;
+}
+
+kvferry::expected<std::unique_ptr<serving_device>> make_device(const serve_options& options,
+                                                               const kvferry::configuration& config) {
+  if (options.device == device_kind::cuda)
+    return make_cuda_device(options);
+  return make_host_device(options, config);
 }
 
 } // namespace
@@ -69,8 +66,10 @@ kvferry::expected<run_report> serve_workload(const serve_options& options, const
   if (!options.plant.empty())
     if (auto planted = kvferry::plant_fault(options.plant); !planted)
       return tl::unexpected(planted.error());
-  auto device = kvferry::host_device::create(device_options(options, *config));
-  auto runtime = kvferry::runtime::create(*config, device->interface());
+  auto device = make_device(options, *config);
+  if (!device)
+    return tl::unexpected(device.error());
+  auto runtime = kvferry::runtime::create(*config, (*device)->interface());
   if (!runtime)
     return tl::unexpected(runtime.error());
   pages::page_layout layout = pages::layout_of(*config);
@@ -78,22 +77,19 @@ kvferry::expected<run_report> serve_workload(const serve_options& options, const
   if (!batch)
     return tl::unexpected(batch.error());
 
-  kvferry::stream_id stream = device->create_stream("compute");
   kvferry::table_view tables = (*batch)->tables();
   pages::mismatch_log log;
-  verifier checks(layout, tables, options.verify, log);
-  device_steps steps(*device, stream, layout, tables, checks, options.verify, log);
-  engine engine(options, requests, layout, **runtime, **batch, *device, stream, steps, log);
+  auto steps = (*device)->make_steps({layout, tables, (*runtime)->pools(), log});
+  if (!steps)
+    return tl::unexpected(steps.error());
+  engine engine(options, requests, layout, **runtime, **batch, (*device)->stream(), **steps, log);
   auto ran = engine.run();
 
-  run_report report = report_of(engine, checks, log, requests);
+  run_report report = report_of(engine, **steps, log, requests);
   report.pages = (*runtime)->take_statistics();
   batch->reset();
   report.left = (*runtime)->shut_down();
-  if (options.check_order != kvferry::order_check::off) {
-    report.unordered_accesses = device->unordered_accesses();
-    report.first_unordered = device->first_unordered();
-  }
+  (*device)->report_to(report);
   if (!ran)
     report.stopped_by = ran.error();
   report.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

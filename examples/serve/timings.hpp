@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kvferry/host_device.hpp"
+#include "examples/serve/device_steps.hpp"
 
 namespace serve {
 
@@ -33,17 +33,17 @@ private:
 /// Adds up the calls of a step. What the emulated device does meanwhile is no cost of kvferry's and is left out.
 class call_clock {
 public:
-  explicit call_clock(const kvferry::host_device& device) : device_(device) {}
+  explicit call_clock(const device_steps& steps) : steps_on_device_(steps) {}
 
   template <class Call>
   decltype(auto) measure(Call&& call) {
     struct stop_watch {
       call_clock& clock;
-      std::uint64_t device_ns = clock.device_.run_time_ns();
+      std::uint64_t device_ns = clock.steps_on_device_.emulation_ns();
       std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
       ~stop_watch() {
         std::chrono::nanoseconds inside = std::chrono::steady_clock::now() - start;
-        clock.step_ns_ += inside.count() - static_cast<std::int64_t>(clock.device_.run_time_ns() - device_ns);
+        clock.step_ns_ += inside.count() - static_cast<std::int64_t>(clock.steps_on_device_.emulation_ns() - device_ns);
       }
     } running{*this};
     return std::forward<Call>(call)();
@@ -57,7 +57,7 @@ public:
   const durations& publications() const { return publications_; }
 
 private:
-  const kvferry::host_device& device_;
+  const device_steps& steps_on_device_;
   std::int64_t step_ns_ = 0;
   durations steps_;
   durations publications_;

@@ -59,6 +59,10 @@ enum class error_code : std::uint8_t {
   out_of_memory,
   /// A file could not be read or written.
   io_error,
+  /// There is no such GPU, or kvferry was built without CUDA.
+  no_device,
+  /// The GPU had a fault. Nothing more can be done with it in this process.
+  device_lost,
 };
 
 /// The enumerator's name, e.g. "gpu_full".

@@ -1,6 +1,7 @@
 // Counters of a runtime, since its start.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -24,6 +25,10 @@ struct statistics {
   std::uint64_t publications = 0;      ///< versions published
   std::uint64_t entries_published = 0; ///< table entries uploaded
   std::uint64_t messages = 0;          ///< messages handled by all actors
+
+  /// [i]: pages sent to the host in runs of 2^i … 2^(i+1) - 1 neighbouring host slots, decided together; the last has
+  /// all longer ones. One transfer of a copy engine reaches a run.
+  std::array<std::uint64_t, 12> pages_by_host_run{};
 };
 
 /// What a shutdown found: all zero when every request was closed first (design section 10, invariant 14).

@@ -146,59 +146,6 @@ TEST_CASE("driven at random, a wait holds its stream until the fence has passed"
   }
 }
 
-TEST_CASE("A14: a stream waits for all fences of a set") {
-  // A14: a record moves an event, it does not add to it; only the last of two readers counted.
-  rig r;
-  diary d;
-  stream_id one = r.gpu->create_stream("one");
-  stream_id two = r.gpu->create_stream("two");
-  stream_id three = r.gpu->create_stream("three");
-  d.launch(r, one, "a");
-  d.launch(r, two, "b");
-  fence_set both = r.gpu->record(one);
-  both.add(r.gpu->record(two));
-  r.gpu->hold_stream(one);
-  r.gpu->wait(three, both);
-  d.launch(r, three, "c");
-  r.gpu->run_all();
-  REQUIRE(d.entries == "b");
-  r.gpu->release_stream(one);
-  r.gpu->run_all();
-  REQUIRE(d.entries == "bac");
-}
-
-TEST_CASE("poll tells the latest fence of each stream that has passed, and goes on telling it") {
-  rig r;
-  stream_id one = r.gpu->create_stream("one");
-  stream_id two = r.gpu->create_stream("two");
-  REQUIRE(r.runtime_view->poll().passed.empty());
-  fence first = r.gpu->record(one);
-  fence second = r.gpu->record(one);
-  fence other = r.gpu->record(two);
-  r.gpu->launch(one, "unfenced", [](kernel&) {});
-  r.gpu->run_until(first);
-  REQUIRE(r.runtime_view->poll().passed.sequence_on(one) == first.sequence);
-  r.gpu->run_all();
-  for (int i = 0; i < 2; ++i) {
-    fence_set passed = r.runtime_view->poll().passed;
-    REQUIRE(passed.sequence_on(one) == second.sequence);
-    REQUIRE(passed.sequence_on(two) == other.sequence);
-  }
-}
-
-TEST_CASE("the list of a copy is read before the call returns") {
-  rig r;
-  stream_id s = r.gpu->create_stream("compute");
-  r.fill(s, gpu_page(1), 5);
-  std::vector<page_copy> list{copy_of(1, 1)};
-  r.runtime_view->copy_pages(s, copy_direction::to_host, list);
-  list[0] = copy_of(2, 2);
-  bool copied = false;
-  r.compare(s, host_page(1), 5, &copied);
-  r.gpu->run_all();
-  REQUIRE(copied);
-}
-
 TEST_CASE(
     "a copy that shall fail leaves wrong bytes in every fragment, harms no other page and is told once, when over") {
   auto direction = GENERATE(copy_direction::to_host, copy_direction::to_gpu);

@@ -47,15 +47,26 @@ class FieldReports(unittest.TestCase):
             with self.subTest(number):
                 self.assertIn(number, tests.get(test.strip("` |"), []))
 
+    def test_each_test_on_a_gpu_is_in_the_sources_under_its_number(self):
+        sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests/cuda").glob("*.cpp"))
+        table = rows("## On a GPU only")
+        self.assertGreater(len(table), 0)
+        for number, _, test in table:
+            with self.subTest(number):
+                program, name = test.strip("` |").split("/", 1)
+                self.assertEqual(program, "cuda")
+                self.assertIn(number, name.split(":")[0].split())
+                self.assertIn(f'TEST_CASE("{name}")', sources)
+
     def test_each_labelled_test_has_numbers_of_the_table(self):
-        known = {row[0] for row in rows("# Field reports")}
+        known = {row[0] for row in rows("# Field reports") + rows("## On a GPU only")}
         for test, numbers in labelled().items():
             with self.subTest(test):
                 self.assertTrue(numbers)
                 self.assertEqual(set(numbers) - known, set())
 
     def test_what_has_no_test_has_a_reason_and_is_not_in_the_table(self):
-        known = {row[0] for row in rows("# Field reports")}
+        known = {row[0] for row in rows("# Field reports") + rows("## On a GPU only")}
         without = rows("## Not here")
         self.assertGreater(len(without), 0)
         for number, why in without:

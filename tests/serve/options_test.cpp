@@ -202,7 +202,7 @@ TEST_CASE("a wrong command line is refused with the option's name and status 2")
       {{"--workload", "w", "--time-scale", "0"}, "--time-scale"},
       {{"--workload", "w", "--abort", "1.5"}, "--abort: 1.5 should be a chance from 0 to 1"},
       {{"--workload", "w", "--verify", "some"}, "--verify: \"some\" should be one of all|sampled|off"},
-      {{"--workload", "w", "--device", "cuda"}, "--device: \"cuda\" should be one of host"},
+      {{"--workload", "w", "--device", "gpu"}, "--device: \"gpu\" should be one of host|cuda"},
       {{"--workload", "w", "--groups", "sparse:2y256"}, "--groups: in \"sparse:2y256\": \"2y256\" should be"},
       {{"--workload", "w", "--defer-steps-max", "x"}, "--defer-steps-max"},
       {{"--workload", "w", "--config", "c.json", "--gpu-slots", "3"}, "--gpu-slots: should be left out"},

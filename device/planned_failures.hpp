@@ -1,5 +1,5 @@
 // Which of a series of things shall fail: those that a test planned by number, and those that chance picks by seed.
-// Used by the host device for page copies and allocations.
+// Used by both devices for page copies and allocations.
 #pragma once
 
 #include <cstdint>

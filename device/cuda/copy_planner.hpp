@@ -1,0 +1,93 @@
+// Picks how a list of page copies goes: by a kernel over mapped memory, by the copy engine fragment by fragment, or
+// through a buffer on the GPU, between which and a run of consecutive host slots the copy engine goes at the link's
+// speed. It estimates each way's time from measured costs and takes the shortest; a list whose long runs are worth the
+// buffer and whose rest is not goes two ways.
+//
+// A plain class without CUDA, used by the CUDA device. It knows numbers of slots, no addresses.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "device/device.hpp"
+#include "kvferry/cuda_device.hpp"
+
+namespace kvferry {
+
+/// What counts of a group's pages.
+struct page_shape {
+  std::uint64_t page_bytes = 0;
+  std::uint32_t fragments = 1; ///< of a page, one for each buffer
+  bool dense = false;          ///< one buffer without gaps: consecutive slots are consecutive bytes on the GPU, too
+};
+
+/// One page of a list, and its position there.
+struct planned_page {
+  std::uint32_t gpu = 0;
+  std::uint32_t host = 0;
+  std::uint32_t position = 0;
+};
+
+/// Pages [first, first + count) of a plan that go one way together.
+struct copy_piece {
+  copy_way way = copy_way::kernel;
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+struct copy_plan {
+  std::vector<planned_page> pages; ///< all of the list; by host slot where that makes runs
+  std::vector<copy_piece> pieces;  ///< cover them, in the order in which they are submitted
+  double estimated_us = 0.0;
+};
+
+struct copy_limits {
+  std::uint64_t staged_bytes_max = 16 << 20;  ///< of a staged piece
+  std::uint64_t staged_bytes_first = 1 << 20; ///< the piece whose kernel nothing hides
+  std::uint32_t staged_growth = 4;            ///< a kernel of so many times a transfer's bytes still hides behind it
+  std::uint32_t staged_pages_max = 4032;
+  std::uint32_t engine_entries_max = 4096;
+};
+
+class copy_planner {
+public:
+  explicit copy_planner(copy_costs costs, copy_limits limits = {}, std::optional<copy_way> only = std::nullopt)
+      : costs_(costs), limits_(limits), only_(only) {}
+
+  /// Plans pages of one group. `pages` is taken as it is and may be put in another order.
+  copy_plan plan(copy_direction direction, const page_shape& shape, std::vector<planned_page> pages) const;
+
+  const copy_limits& limits() const { return limits_; }
+
+private:
+  struct run {
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+  };
+
+  struct parts {
+    std::vector<run> runs;   ///< worth the buffer
+    std::uint32_t pages = 0; ///< in them; they stand in front of the others
+  };
+
+  static std::vector<run> runs_of(std::span<const planned_page> pages);
+  static std::uint64_t engine_entries(const page_shape& shape, std::span<const planned_page> pages);
+  parts split(const copy_costs::direction& costs, const page_shape& shape, std::vector<planned_page>& pages) const;
+  double kernel_us(const copy_costs::direction& costs, const page_shape& shape, std::uint64_t pages) const;
+  double engine_us(const copy_costs::direction& costs, const page_shape& shape,
+                   std::span<const planned_page> pages) const;
+  double staged_us(const copy_costs::direction& costs, const page_shape& shape, std::uint64_t pages,
+                   std::uint64_t runs) const;
+  std::vector<std::uint32_t> staged_counts(copy_direction direction, const page_shape& shape,
+                                           std::uint32_t pages) const;
+  void add(copy_plan& plan, copy_way way, copy_direction direction, const page_shape& shape, std::uint32_t first,
+           std::uint32_t count) const;
+
+  copy_costs costs_;
+  copy_limits limits_;
+  std::optional<copy_way> only_;
+};
+
+} // namespace kvferry
