@@ -15,7 +15,7 @@ del sys.argv[1:]
 TESTS = json.loads(
     subprocess.run([CTEST, "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, check=True).stdout
 )["tests"]
-MISSING = [test["name"] for test in TESTS if test["name"].endswith("_NOT_BUILT")]
+MISSING = [test["name"] for test in TESTS if "_NOT_BUILT" in test["name"]]
 if MISSING:
     print("skipped: not built:", ", ".join(MISSING))
     sys.exit(77)

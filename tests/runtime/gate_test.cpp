@@ -37,7 +37,7 @@ TEST_CASE("what was closed leaves nothing, whatever was in flight when it was cl
   REQUIRE(r.rows->add(first).has_value());
   REQUIRE(r.rows->publish({{first}}, r.engine).has_value());
   REQUIRE(r.of->enter_decode(first).has_value());
-  SECTION("a copy that is queued") {}
+  SECTION("a copy that is queued") { REQUIRE(r.of->take_statistics().pages_offloaded == 0); }
   SECTION("a copy that is on a stream") { REQUIRE(r.rows->publish({{first}}, r.engine).has_value()); }
   SECTION("a copy that has run") {
     REQUIRE(r.rows->publish({{first}}, r.engine).has_value());
