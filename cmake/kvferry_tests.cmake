@@ -2,7 +2,8 @@
 #
 # One Catch2 program, bin/test_<name> in the build folder, each of whose cases is a test "<name>/<case>" in ctest. The
 # program may include the library's own headers and "tests/catch.hpp". Labels are for ctest -L; "threaded" keeps a
-# program out of the tsan preset. A case that prints "skipped: " and why counts as skipped.
+# program out of the tsan preset. A case that prints "skipped: " and why counts as skipped. A case whose name begins with
+# the numbers of field reports ("C2: ...", "B7 B8: ...", docs/field_reports.md) is labelled "field-report" as well.
 
 function(kvferry_add_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LABELS;LIBRARIES")
@@ -21,9 +22,13 @@ function(kvferry_add_tests name)
   file(
     WRITE "${properties}"
     "foreach(case IN LISTS ${target}_TESTS)\n"
+    "  set(labels \"${arg_LABELS}\")\n"
+    "  if(case MATCHES \"^${name}/[A-K][0-9]+( [A-K][0-9]+)*: \")\n"
+    "    list(APPEND labels field-report)\n"
+    "  endif()\n"
     "  set_tests_properties(\"\${case}\" PROPERTIES\n"
     "    TIMEOUT 120\n"
-    "    LABELS \"${arg_LABELS}\"\n"
+    "    LABELS \"\${labels}\"\n"
     "    ENVIRONMENT \"RC_PARAMS=seed=1\"\n"
     "    SKIP_REGULAR_EXPRESSION \"skipped: \"\n"
     "    FAIL_REGULAR_EXPRESSION \"No tests ran|No test cases matched\")\n"

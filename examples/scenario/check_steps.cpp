@@ -144,6 +144,7 @@ void world::run(const counted_step& step) {
                                                          {"deferred", since(&s::pages_deferred)},
                                                          {"retried", since(&s::pages_retried)},
                                                          {"loaded", since(&s::pages_loaded)},
+                                                         {"branched", since(&s::pages_branched)},
                                                          {"evicted", since(&s::pages_evicted)},
                                                          {"failed", since(&s::copies_failed)},
                                                          {"hit", since(&s::prefix_blocks_hit)},

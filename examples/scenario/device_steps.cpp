@@ -78,6 +78,16 @@ void world::run(const release_step& step) {
   }
 }
 
+void world::run(const begin_capture_step& step) {
+  device_->begin_capture(stream(step.stream));
+  captured_.insert(stream(step.stream));
+}
+
+void world::run(const end_capture_step& step) {
+  device_->end_capture(stream(step.stream));
+  captured_.erase(stream(step.stream));
+}
+
 void world::run(const fail_copies_step& step) {
   for (std::uint32_t i = 0; i < step.count; ++i)
     device_->fail_copy(std::uint64_t{step.from} + i);

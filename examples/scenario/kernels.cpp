@@ -93,8 +93,17 @@ std::shared_ptr<const pages::step_plan> world::plan_of(const batch_record& b) co
   return plan;
 }
 
+/// False, with a finding: a kernel would go into the graph that is captured, and nothing here replays graphs.
+bool world::can_launch(kvferry::stream_id on) {
+  if (captured_.contains(on))
+    find("nothing can be launched on a stream that is being captured");
+  return !captured_.contains(on);
+}
+
 /// Checks what the latest publication shows. Orders the stream after the engine's own writers of these tokens.
 void world::launch_check(batch_record& b, kvferry::stream_id on, std::optional<std::set<std::uint64_t>> changed_rows) {
+  if (!can_launch(on))
+    return;
   for (const std::string& name : b.members)
     for (const auto& [writer, last] : requests_.at(name).writers)
       if (writer != on)
@@ -108,6 +117,8 @@ void world::launch_check(batch_record& b, kvferry::stream_id on, std::optional<s
 
 /// False: it could not be launched.
 bool world::launch_write(request_record& r, std::uint32_t until, kvferry::stream_id on) {
+  if (!can_launch(on))
+    return false;
   auto in = batches_.find(r.batch);
   const bool shown = in != batches_.end() && in->second.version != 0;
   if (!shown || until > r.capacity) {

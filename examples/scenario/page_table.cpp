@@ -10,6 +10,7 @@ std::string_view word_of(request_record::state status) {
   case request_record::state::loading: return "loading";
   case request_record::state::active: return "active";
   case request_record::state::suspended: return "suspended";
+  case request_record::state::dropped: return "dropped";
   case request_record::state::closed: return "closed";
   case request_record::state::lost: return "lost";
   }

@@ -68,7 +68,7 @@ public:
   explicit scenario_reader(const json& text) : text_(text) {}
 
   kvferry::expected<scenario> read_all() {
-    if (is_object_of(state_, text_, "", {"why", "configuration", "steps"}))
+    if (is_object_of(state_, text_, "", {"why", "reports", "configuration", "steps"}))
       read_fields();
     if (state_.wrong)
       return kvferry::fail(kvferry::error_code::invalid_configuration, *state_.wrong);
@@ -79,6 +79,8 @@ private:
   void read_fields() {
     field_reader fields{state_, text_, ""};
     fields.required("why", made_.why);
+    fields.optional("reports", made_.reports);
+    check_reports();
     read_configuration();
     const json* steps = field_of(text_, "steps");
     if (steps == nullptr)
@@ -88,6 +90,16 @@ private:
     learn_streams(*steps);
     for (std::size_t i = 0; i < steps->size() && !state_.wrong; ++i)
       read_step((*steps)[i], fmt::format("steps[{}]", i));
+  }
+
+  /// As in docs/field_reports.md. CMake puts them before the test's name.
+  void check_reports() {
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    for (std::size_t i = 0; i < made_.reports.size(); ++i)
+      if (const std::string& text = made_.reports[i]; text.size() < 2 || text.size() > 3 || text[0] < 'A' ||
+                                                      text[0] > 'K' ||
+                                                      !std::all_of(text.begin() + 1, text.end(), digit))
+        state_.refuse(fmt::format("reports[{}]", i), text, "a field report's number: a letter from A to K and digits");
   }
 
   /// By the runtime's own reader, whose errors begin with the path in the configuration.
@@ -115,7 +127,9 @@ private:
   void learn_streams(const json& steps) {
     for (const json& step : steps)
       for (const auto& [word, fields] : step.items())
-        if (const std::string* name = text_of(fields, "stream"); name != nullptr && !name->empty())
+        if (word == begin_capture_step::word || word == end_capture_step::word)
+          continue;
+        else if (const std::string* name = text_of(fields, "stream"); name != nullptr && !name->empty())
           known_.streams.insert(*name);
   }
 

@@ -155,7 +155,7 @@ void read(read_state& state, const nlohmann::json& value, const std::string& pat
 
 void read(read_state& state, const nlohmann::json& value, const std::string& path, kvferry::error_code& out) {
   std::vector<std::string_view> names;
-  for (int code = 0; code <= static_cast<int>(kvferry::error_code::io_error); ++code) {
+  for (int code = 0; code <= static_cast<int>(kvferry::error_code::device_lost); ++code) {
     out = static_cast<kvferry::error_code>(code);
     names.push_back(to_string(out));
     if (value == names.back())

@@ -17,7 +17,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "examples/scenario/fields.hpp"
+#include "examples/scenario/scenario.hpp"
 
 namespace scenarios {
 

@@ -108,6 +108,21 @@ void world::run(const resume_step& step) {
   r->status = resumed->loading ? state::loading : state::active;
 }
 
+void world::run(const shrink_step& step) {
+  request_record* r = known(step.request);
+  if (r == nullptr || !took(runtime_->shrink(r->id, step.tokens, streams(step.running)), step.refused))
+    return;
+  const std::uint32_t kept = layout_.blocks_of(std::max(step.tokens, r->reported)) * layout_.tokens_per_block;
+  r->capacity = std::min(r->capacity, kept);
+  r->written = std::min(r->written, r->capacity);
+}
+
+void world::run(const drop_step& step) {
+  if (request_record* r = known(step.request))
+    if (took(runtime_->drop(r->id), step.refused))
+      r->status = state::dropped;
+}
+
 void world::run(const close_step& step) {
   request_record* r = known(step.request);
   if (r == nullptr || !took(runtime_->close(r->id, streams(step.running)), step.refused))

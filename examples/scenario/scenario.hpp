@@ -6,18 +6,21 @@
 #include <variant>
 #include <vector>
 
-#include "examples/scenario/steps.hpp"
+#include "examples/scenario/batch_steps.hpp"
+#include "examples/scenario/check_steps.hpp"
+#include "examples/scenario/device_steps.hpp"
+#include "examples/scenario/request_steps.hpp"
 #include "kvferry/configuration.hpp"
 
 namespace scenarios {
 
 using any_step =
     std::variant<open_step, reserve_step, run_step, write_step, progress_step, commit_step, enter_decode_step,
-                 suspend_step, resume_step, close_step, create_batch_step, close_batch_step, add_step, remove_step,
-                 publish_step, begin_read_step, end_read_step, step_step, poll_step, shut_down_step, run_device_step,
-                 settle_step, hold_step, release_step, fail_copies_step, fail_allocations_step, kill_step, pages_step,
-                 published_step, remember_step, same_page_step, blockers_step, dense_ready_step, mark_step,
-                 counted_step>;
+                 suspend_step, resume_step, shrink_step, drop_step, close_step, create_batch_step, close_batch_step,
+                 add_step, remove_step, publish_step, begin_read_step, end_read_step, step_step, poll_step,
+                 shut_down_step, run_device_step, settle_step, hold_step, release_step, begin_capture_step,
+                 end_capture_step, fail_copies_step, fail_allocations_step, kill_step, pages_step, published_step,
+                 remember_step, same_page_step, blockers_step, dense_ready_step, mark_step, counted_step>;
 
 /// The words of all steps.
 std::vector<std::string_view> step_words();
@@ -29,7 +32,8 @@ struct numbered_step {
 };
 
 struct scenario {
-  std::string why; ///< the rule that it is about
+  std::string why;                  ///< the rule that it is about
+  std::vector<std::string> reports; ///< field reports that it is about, by number (docs/field_reports.md)
   kvferry::configuration config;
   std::vector<numbered_step> steps;
 };

@@ -15,7 +15,7 @@ namespace scenarios {
 
 /// A request as the engine knows it.
 struct request_record {
-  enum class state : std::uint8_t { loading, active, suspended, closed, lost };
+  enum class state : std::uint8_t { loading, active, suspended, dropped, closed, lost };
 
   kvferry::request_id id;
   state status = state::active;
@@ -60,6 +60,8 @@ public:
   void run(const enter_decode_step& step);
   void run(const suspend_step& step);
   void run(const resume_step& step);
+  void run(const shrink_step& step);
+  void run(const drop_step& step);
   void run(const close_step& step);
   void run(const create_batch_step& step);
   void run(const close_batch_step& step);
@@ -75,6 +77,8 @@ public:
   void run(const settle_step& step);
   void run(const hold_step& step);
   void run(const release_step& step);
+  void run(const begin_capture_step& step);
+  void run(const end_capture_step& step);
   void run(const fail_copies_step& step);
   void run(const fail_allocations_step& step);
   void run(const kill_step& step);
@@ -116,6 +120,7 @@ private:
   std::vector<kvferry::stream_id> streams(const std::vector<stream_name>& names);
   std::vector<kvferry::request_id> ids(const std::vector<request_name>& names);
   std::string name_of(kvferry::request_id id) const;
+  std::string name_of(kvferry::batch_id id) const;
   void know_tokens(request_record& r, std::uint32_t count);
   kvferry::progress progress_of(request_record& r, std::uint32_t history, bool commit) const;
   void note_reported(request_record& r, std::uint32_t history);
@@ -127,6 +132,7 @@ private:
   void check_ready(const std::optional<std::vector<request_name>>& wanted, const std::vector<lost_load>& lost);
 
   // -- kernels
+  bool can_launch(kvferry::stream_id on);
   bool launch_write(request_record& r, std::uint32_t until, kvferry::stream_id on);
   void launch_check(batch_record& b, kvferry::stream_id on, std::optional<std::set<std::uint64_t>> changed_rows = {});
   std::shared_ptr<const pages::step_plan> plan_of(const batch_record& b) const;
@@ -157,6 +163,7 @@ private:
   std::map<std::string, batch_record> batches_;
   std::map<std::string, kvferry::stream_id> streams_;
   std::set<kvferry::stream_id> held_;
+  std::set<kvferry::stream_id> captured_;
   std::map<std::string, kvferry::block_place> places_;
   std::set<std::string> ready_;
   std::map<std::string, std::uint32_t> lost_; ///< matched tokens of those whose load failed

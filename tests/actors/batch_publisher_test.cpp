@@ -16,7 +16,7 @@ page_change host(block_ordinal o, std::uint32_t slot) { return publisher_rig::pa
 
 } // namespace
 
-TEST_CASE("a publication shows each row's pages, tiers, history and request, and none elsewhere") {
+TEST_CASE("B10: a publication shows each row's pages, tiers, history and request, and none elsewhere") {
   publisher_rig r;
   r.join(R1, 4, {host(0, 7), gpu(1, 2)}, {{group_id{0}, 1}});
   REQUIRE(r.publisher.only<row_joined>().row == row_id{0});
@@ -105,7 +105,7 @@ TEST_CASE("only one publication waits at a time") {
   REQUIRE_FALSE(r.done().refused.has_value());
 }
 
-TEST_CASE("a row is shown whole before or whole after a change") {
+TEST_CASE("B10: a row is shown whole before or whole after a change") {
   publisher_rig r;
   r.join(R1, 1, {gpu(0, 3), gpu(1, 4)});
   r.publish();
@@ -165,7 +165,7 @@ TEST_CASE("a request that was never shown is gone at once") {
   REQUIRE(r.slots(0) == list{-1, -1, -1, -1});
 }
 
-TEST_CASE("a row that is used again shows the new request and nothing of the old one") {
+TEST_CASE("B7 B8: a row that is used again shows the new request and nothing of the old one") {
   // B7, B8.
   publisher_rig r;
   r.join(R1, 4, {gpu(0, 3), gpu(1, 4), gpu(2, 5), gpu(3, 6)}, {{group_id{0}, 0}});

@@ -46,14 +46,14 @@ TEST_CASE("submissions end by stream, those of one stream in their order") {
   REQUIRE(c.sent[1].body.get_if<copy_completed>()->submitted == fence{one, 5});
 }
 
-TEST_CASE("a submission that passed before it was watched is heard of at once") {
+TEST_CASE("C20: a submission that passed before it was watched is heard of at once") {
   probe<completions> c;
   c.send(streams_progressed{fence{one, 3}, {}});
   c.send(watch_copies{{one, 3}});
   REQUIRE(c.count<copy_completed>() == 1);
 }
 
-TEST_CASE("what failed is told with its own submission, also when it was told of before the watch") {
+TEST_CASE("C20: what failed is told with its own submission, also when it was told of before the watch") {
   // C20: two completion channels, in both orders.
   probe<completions> c;
   c.send(streams_progressed{fence{one, 3}, {{{one, 3}, {2, 4}}, {{one, 2}, {7}}}});

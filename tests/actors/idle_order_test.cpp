@@ -117,7 +117,7 @@ TEST_CASE("a block's pages are listed on each tier, and both go with it") {
   REQUIRE(r.idle.host.empty());
 }
 
-TEST_CASE("a page is never listed twice and never taken out twice") {
+TEST_CASE("C16: a page is never listed twice and never taken out twice") {
   idle_rig r;
   block& b = r.add(1);
   r.idle.host.insert(b);

@@ -20,7 +20,7 @@ int* look(publisher_rig& r, stream_id stream, int& found) {
 
 } // namespace
 
-TEST_CASE("steps in flight see their own version, however far publications have gone on") {
+TEST_CASE("B1 B2: steps in flight see their own version, however far publications have gone on") {
   // B1, B2: one staging buffer that the next step overwrote in place.
   publisher_rig r;
   std::vector<int> found(6, -9);
@@ -156,7 +156,7 @@ TEST_CASE("a publication on another stream that changes nothing still comes afte
   REQUIRE(found == 10);
 }
 
-TEST_CASE("steps behind a publication on another stream that changed nothing count as readers") {
+TEST_CASE("B5: steps behind a publication on another stream that changed nothing count as readers") {
   // Was wrong once, too: their fence is missing from the next publication, so tables and slots are overwritten early.
   publisher_rig r;
   r.join(R1, 1, {gpu(0, 10)});

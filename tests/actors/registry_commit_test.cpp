@@ -55,7 +55,7 @@ TEST_CASE("equal hashes of different tokens never make a match") {
   REQUIRE(r.open(R4, "CDz").matched_tokens == 4);
 }
 
-TEST_CASE("two equal prompts written at once end with one block") {
+TEST_CASE("C14: two equal prompts written at once end with one block") {
   // C14: the loser's page was never released.
   registry_rig r(sparse_only(16, 8));
   write_alone(r, R1, "ABx");

@@ -112,7 +112,7 @@ TEST_CASE("the completion of an earlier try does not end a later one") {
   REQUIRE(r.tiers(R1) == "hg");
 }
 
-TEST_CASE("a request that ends during its copies gives its pages back when they are done") {
+TEST_CASE("C7: a request that ends during its copies gives its pages back when they are done") {
   // C7: exactly one release, before, during and after the copy.
   registry_rig r(sparse_only(4, 4));
   const bool ok = GENERATE(true, false);

@@ -53,7 +53,7 @@ TEST_CASE("decode entry without room on the host is refused with its numbers, an
   REQUIRE(r.tiers(R1) == "ggg");
 }
 
-TEST_CASE("an impossible decode entry asked for again and again starts nothing") {
+TEST_CASE("E5: an impossible decode entry asked for again and again starts nothing") {
   // E5: the same impossible store was retried each step.
   registry_rig r(sparse_only(8, 1));
   r.prefill(R1, "ABx");

@@ -23,7 +23,7 @@ std::uint32_t found(registry_rig& r, request_id id, const std::string& text) {
 
 } // namespace
 
-TEST_CASE("idle blocks stay until slots are needed, and free slots are taken first") {
+TEST_CASE("E8: idle blocks stay until slots are needed, and free slots are taken first") {
   idle_on_gpu r(4);
   r.open(R2, "Cy");
   REQUIRE_FALSE(r.grow(R2, 1).refused);
@@ -177,7 +177,7 @@ TEST_CASE("children go before their parents also when they became idle at the en
   REQUIRE(found(r, R4, "ABw") == 4); // A is left
 }
 
-TEST_CASE("a plan never takes an idle page that the same call has matched") {
+TEST_CASE("E10: a plan never takes an idle page that the same call has matched") {
   // Rule 1; E10: the allocation for the rest evicted what the lookup had hit.
   registry_rig r(sparse_only(3, 1));
   r.prefill(R1, "ABx");
@@ -194,7 +194,7 @@ TEST_CASE("a plan never takes an idle page that the same call has matched") {
   REQUIRE(r.tiers(R3) == "gg");
 }
 
-TEST_CASE("loads take idle pages of others, never those they were matched with") {
+TEST_CASE("E7: loads take idle pages of others, never those they were matched with") {
   registry_rig r(sparse_only(3, 4));
   r.prefill(R1, "Ax");
   r.enter_decode(R1);

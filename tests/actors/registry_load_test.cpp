@@ -74,7 +74,7 @@ TEST_CASE("after a load decode entry goes back to the host without a copy, and t
   REQUIRE(r.taken(tier::host) == 2);
 }
 
-TEST_CASE("a host page stays while its block is loaded, whoever needs host slots") {
+TEST_CASE("C2: a host page stays while its block is loaded, whoever needs host slots") {
   // C2: the source was pinned only until the copy was submitted.
   configuration config = sparse_only(12, 2);
   registry_rig r(config);
@@ -200,7 +200,7 @@ TEST_CASE("a request that closes while loading leaves the load to end by itself"
   REQUIRE(r.tiers(R1) == "hhg");
 }
 
-TEST_CASE("a load comes after the readers and writers of the slot it goes to") {
+TEST_CASE("A2: a load comes after the readers and writers of the slot it goes to") {
   // A2: a freed page was loaded into while an earlier request still read it.
   registry_rig r(sparse_only(3, 8));
   r.prefill(R1, "Ax");

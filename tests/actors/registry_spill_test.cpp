@@ -46,7 +46,7 @@ TEST_CASE("held pages are spilled for a call that is refused until the copies ar
 
 // Was wrong once: spills under way are not counted, so each call that asks again sends further held pages to the host,
 // until all have gone.
-TEST_CASE("a call that asks again while pages are being spilled for it spills no more") {
+TEST_CASE("A10: a call that asks again while pages are being spilled for it spills no more") {
   // A10: preempting a fenced victim frees nothing now, and the retry loop took the next one.
   under_pressure r;
   REQUIRE(r.grow(R2, 2).refused);
@@ -146,7 +146,7 @@ TEST_CASE("a shared page is held only when all its owners are suspended") {
   REQUIRE(r.tiers(R1) == "gh");
 }
 
-TEST_CASE("a spill comes after the steps that still run the request") {
+TEST_CASE("D2: a spill comes after the steps that still run the request") {
   // D2: preempted pages were overwritten, or copied, before pending writes had ended.
   registry_rig r(sparse_only(4, 4));
   r.prefill(R1, "ABx");
@@ -189,7 +189,7 @@ TEST_CASE("a resume without room on the host for what it would move is refused a
   REQUIRE(r.tiers(R1) == "hg");
 }
 
-TEST_CASE("when every request is suspended and both pools are full one can come back") {
+TEST_CASE("D8: when every request is suspended and both pools are full one can come back") {
   // D8: swapped-out requests could never come back.
   registry_rig r(sparse_only(4, 2));
   r.prefill(R1, "Ax");

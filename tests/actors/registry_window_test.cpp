@@ -88,7 +88,7 @@ TEST_CASE("a prompt longer than a window group's pool is no reason to refuse it"
   REQUIRE(r.open(R2, "ABCDEFGHIx").why.code == error_code::prompt_exceeds_gpu_pool); // of the sparse group
 }
 
-TEST_CASE("a group that is short is named, and no group has given anything") {
+TEST_CASE("E1 E2: a group that is short is named, and no group has given anything") {
   // E1: k pages were taken, the next failed, nothing was returned.
   configuration config = sparse_and_dense(8, 8);
   config.groups[1].gpu_slots = 3;

@@ -168,7 +168,7 @@ TEST_CASE("an open that is refused lets go of its id and ends") {
   REQUIRE(r.state.ended());
 }
 
-TEST_CASE("close releases all owners with what still runs, and answers every call that waits") {
+TEST_CASE("C13: close releases all owners with what still runs, and answers every call that waits") {
   request_rig r;
   r.run();
   r.send(close_request{call_id{11}, {8, {}, fence{stream_id{1}, 5}}});

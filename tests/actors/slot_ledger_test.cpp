@@ -54,7 +54,7 @@ TEST_CASE("a new ledger has every slot of both tiers of each group free") {
   REQUIRE_FALSE(ledger.any_fenced());
 }
 
-TEST_CASE("each slot is taken once, and tiers and groups do not mix") {
+TEST_CASE("A7: each slot is taken once, and tiers and groups do not mix") {
   slot_ledger ledger = ledger_of(2, 2);
   const std::uint32_t a = ledger.take(g, tier::gpu), b = ledger.take(g, tier::gpu);
   REQUIRE(a != b);
@@ -116,7 +116,7 @@ TEST_CASE("a fence that has passed already does not hold a slot back") {
   REQUIRE(ledger.awaited().empty());
 }
 
-TEST_CASE("a slot waits for the fences of all streams that were added") {
+TEST_CASE("A14: a slot waits for the fences of all streams that were added") {
   // A14: a second stream's event must not take the place of the first's.
   slot_ledger ledger = all_taken(1);
   ledger.add_fences(gpu(0), fence{one, 5});
@@ -226,7 +226,7 @@ TEST_CASE("a retiring slot that was granted is taken, and retires again when it 
   REQUIRE(ledger.free_count(g, tier::gpu) == 1);
 }
 
-TEST_CASE("many cycles of taking, naming, acknowledging and giving back lose no slot") {
+TEST_CASE("C8 C16: many cycles of taking, naming, acknowledging and giving back lose no slot") {
   // C8: hit rates that decayed over hours, 10,000 cycles of allocate and clear.
   slot_ledger ledger = ledger_of(5);
   std::vector<std::uint32_t> taken;

@@ -114,7 +114,7 @@ TEST_CASE("bytes go the right way, and the right pages") {
   REQUIRE(r.device.gpu->unordered_accesses() == 0);
 }
 
-TEST_CASE("copies of each direction come after the fences they were sent with, whenever they are submitted") {
+TEST_CASE("A1 A2: copies of each direction come after the fences they were sent with, whenever they are submitted") {
   // A1, A2: the copy read before the writer, or wrote before the reader.
   storage_rig r;
   const stream_id reader = r.device.gpu->create_stream("reader");

@@ -120,7 +120,7 @@ TEST_CASE("an entry that is back at what the device was told is not uploaded") {
   REQUIRE(r.upload() == 0);
 }
 
-TEST_CASE("a cleared row holds none in every column it used, and costs no more than those") {
+TEST_CASE("B7 B8: a cleared row holds none in every column it used, and costs no more than those") {
   // B7, B8: a shorter request left the columns of a longer one behind, padded rows kept pages of a finished request.
   mirror_rig r;
   for (block_ordinal o = 0; o < 3; ++o) {
@@ -142,7 +142,7 @@ TEST_CASE("a cleared row holds none in every column it used, and costs no more t
   REQUIRE(r.row(0) == list{9, -1, -1, -1});
 }
 
-TEST_CASE("active rows are those of this step in its order, and none behind them") {
+TEST_CASE("F7: active rows are those of this step in its order, and none behind them") {
   // Values that broke someone: a batch of 1, 3, 2, 1, 0 rows.
   mirror_rig r;
   r.mirror.set_active(std::vector{row_id{2}});

@@ -124,7 +124,7 @@ TEST_CASE("with any strides no buffers that share a byte are accepted") {
   }));
 }
 
-TEST_CASE("pools whose bytes do not fit 64 bits are refused") {
+TEST_CASE("G1: pools whose bytes do not fit 64 bits are refused") {
   CHECK(refusal({{"k", largest, 0, 0}}, 2, 1) ==
         "groups[0].buffers[0].bytes_per_slot is 18446744073709551615, but must be less: with 2 GPU slots the pools' "
         "bytes do not fit 64 bits");

@@ -36,7 +36,7 @@ void check_refused(const std::vector<wrong_configuration>& cases) {
 
 TEST_CASE("a right configuration is accepted") { CHECK(refusal(valid_configuration()) == "accepted"); }
 
-TEST_CASE("tokens per block other than a power of two up to 65536 are refused") {
+TEST_CASE("G4: tokens per block other than a power of two up to 65536 are refused") {
   for (const std::uint32_t right : {1u, 2u, 16u, 64u, 65'536u}) {
     configuration config = valid_configuration();
     config.tokens_per_block = right;
@@ -105,7 +105,7 @@ TEST_CASE("buffers of two groups may have the same name") {
   CHECK(refusal(config) == "accepted");
 }
 
-TEST_CASE("slot counts that page tables cannot hold are refused") {
+TEST_CASE("G1: slot counts that page tables cannot hold are refused") {
   check_refused({
       {[](auto& c) { c.groups[0].gpu_slots = 0; }, "groups[0].gpu_slots is 0, but must be from 1 to 2147483647"},
       {[](auto& c) { c.groups[1].gpu_slots = 0x8000'0000; },

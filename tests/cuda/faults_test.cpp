@@ -95,7 +95,7 @@ TEST_CASE("child: ends with work in flight") {
   REQUIRE_FALSE(d.passed(d.runtime_view()->record(s)));
 } // the device goes here; its memory must not before the copies have ended
 
-TEST_CASE("a process ends well with work in flight") {
+TEST_CASE("K2: a process ends well with work in flight") {
   if (auto gpus = cuda_device::count(); !gpus) {
     WARN("skipped: " << gpus.error().message);
     SUCCEED();

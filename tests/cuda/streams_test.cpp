@@ -30,7 +30,7 @@ TEST_CASE("copies on a stream that does not block go on while the default stream
   REQUIRE(*same);
 }
 
-TEST_CASE("the default stream and a stream that does not block wait for each other by fences alone") {
+TEST_CASE("A13: the default stream and a stream that does not block wait for each other by fences alone") {
   KVFERRY_NEEDS_GPU(d, some_pools());
   stream_id by_default = d.gpu->register_stream(nullptr, "default").value();
   stream_id own = d.runtime_view()->create_stream("copies");
@@ -46,7 +46,7 @@ TEST_CASE("the default stream and a stream that does not block wait for each oth
   REQUIRE(*same);
 }
 
-TEST_CASE("calls work from a thread that has never used CUDA, and leave each thread's device as it was") {
+TEST_CASE("K1: calls work from a thread that has never used CUDA, and leave each thread's device as it was") {
   KVFERRY_NEEDS_GPU(d, some_pools());
   stream_id s = d.create_stream("compute");
   d.fill(s, gpu_page(0), 1);
@@ -91,7 +91,7 @@ TEST_CASE("a stream of another GPU is refused") {
   KVFERRY_CUDA_OK(cudaStreamDestroy(other));
 }
 
-TEST_CASE("a graph that another thread captures stays whole, whatever is called here meanwhile") {
+TEST_CASE("A20: a graph that another thread captures stays whole, whatever is called here meanwhile") {
   // A20: a capture in global mode fails when any thread makes calls that might not be safe.
   KVFERRY_NEEDS_GPU(d, some_pools());
   stream_id s = d.create_stream("compute");

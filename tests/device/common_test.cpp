@@ -26,7 +26,7 @@ bool all_are(const std::vector<std::byte>& bytes, std::byte value) {
 
 } // namespace
 
-TEST_CASE("a stream waits for all fences of a set") {
+TEST_CASE("A14: a stream waits for all fences of a set") {
   // A14: a record moves an event, it does not add to it; only the last of two readers counted.
   KVFERRY_NEEDS_DEVICE(d, small_pools());
   stream_id one = d.create_stream("one");
@@ -123,7 +123,7 @@ TEST_CASE("copies that fail harm no other page and are told once, when they are 
   REQUIRE_FALSE(*right[3]);
 }
 
-TEST_CASE("a host slot is the fragments of all buffers in their order, for every group apart") {
+TEST_CASE("F1: a host slot is the fragments of all buffers in their order, for every group apart") {
   // F1: several layers in one allocation, all bound to the base offset; each must come back as itself.
   KVFERRY_NEEDS_DEVICE(d, config_of({group_of({5, 3, 8}, 4, 6), group_of({16}, 4, 6)}));
   stream_id s = d.create_stream("compute");
@@ -193,7 +193,7 @@ TEST_CASE("an engine's own buffer is used where it is, and only within its fragm
   REQUIRE(d.bytes_at(tensor, 4 * 32) == expected);
 }
 
-TEST_CASE("pages beyond 2 and 4 GiB are copied whole") {
+TEST_CASE("G1: pages beyond 2 and 4 GiB are copied whole") {
   // G1: page times stride in 32 bit.
   constexpr std::uint64_t stride = 3ull << 30;
   configuration config = config_of({group_of({4096}, 3, 2)});
@@ -225,7 +225,7 @@ TEST_CASE("a group without host slots has no host memory") {
   REQUIRE(d.pools[0].host_base == nullptr);
 }
 
-TEST_CASE("memory that cannot be had is named by tier, bytes and option, and the next try has all of it") {
+TEST_CASE("E1 F5 G7: memory that cannot be had is named by tier, bytes and option, and the next try has all of it") {
   // G7: a host failure that reads as GPU memory. E1: what was taken before the failure leaks.
   KVFERRY_NEEDS_DEVICE(d, small_pools());
   auto device = d.runtime_view();

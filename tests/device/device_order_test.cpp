@@ -25,7 +25,7 @@ void run_last(rig& r, stream_id late) {
 
 } // namespace
 
-TEST_CASE("a page is copied to the host after it was written") {
+TEST_CASE("A1: a page is copied to the host after it was written") {
   // A1: the scheduler's bookkeeping says "computed", which gives no order on the device.
   bool waits = GENERATE(true, false);
   rig r;
@@ -47,7 +47,7 @@ TEST_CASE("a page is copied to the host after it was written") {
             "by copy to_host at d2h:1");
 }
 
-TEST_CASE("a page is loaded into a slot after its last reader") {
+TEST_CASE("A2: a page is loaded into a slot after its last reader") {
   // A2: a freed GPU page becomes the target of a load while an earlier request's attention still reads it.
   bool waits = GENERATE(true, false);
   rig r;
@@ -71,7 +71,7 @@ TEST_CASE("a page is loaded into a slot after its last reader") {
             "write by copy to_gpu at h2d:1");
 }
 
-TEST_CASE("a page is read after its load, on every stream that reads it") {
+TEST_CASE("A5: a page is read after its load, on every stream that reads it") {
   // A5: copies forked off the schedule stream and never rejoined.
   bool joined = GENERATE(true, false);
   rig r;
@@ -91,7 +91,7 @@ TEST_CASE("a page is read after its load, on every stream that reads it") {
     REQUIRE_THAT(r.first_report(), ContainsSubstring("gpu slot 3") && ContainsSubstring("attention at compute:"));
 }
 
-TEST_CASE("a copy waits for the stream that wrote the page, not for another one") {
+TEST_CASE("A8: a copy waits for the stream that wrote the page, not for another one") {
   // A8: transfers synchronised with a helper stream instead of the stream that runs the model.
   bool right_stream = GENERATE(true, false);
   rig r;
@@ -142,7 +142,7 @@ TEST_CASE("a slot is written by its next owner after the copy out of it") {
   REQUIRE(r.gpu->unordered_accesses() == (waits ? 0 : 1));
 }
 
-TEST_CASE("copies in both directions between equal slot numbers do not wait for each other") {
+TEST_CASE("A7: copies in both directions between equal slot numbers do not wait for each other") {
   // A7: GPU slot 0 and host slot 0 aliased, and two waits collapsed to one.
   rig r;
   streams s(r);

@@ -10,7 +10,7 @@
 
 namespace kvferry::test {
 
-TEST_CASE("an address is base plus slot times stride plus offset, in 64 bit") {
+TEST_CASE("G1: an address is base plus slot times stride plus offset, in 64 bit") {
   // G1: page times stride in 32 bit.
   REQUIRE(holds([] {
     auto slots = *rc::gen::inRange<std::uint32_t>(1, 1u << 31);

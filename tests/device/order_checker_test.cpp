@@ -85,7 +85,7 @@ TEST_CASE("a write that no fence orders after another write is reported, whichev
   REQUIRE_THAT(s.checker.first_found().at(0).description, ContainsSubstring("group 0 gpu slot 0"));
 }
 
-TEST_CASE("a write must come after the reads of every stream, not only of the last one that read") {
+TEST_CASE("A14: a write must come after the reads of every stream, not only of the last one that read") {
   // A14: one event per buffer, recorded again by a second reader, forgets the first.
   std::uint32_t forgotten = GENERATE(compute, h2d);
   checked_streams s;
@@ -100,7 +100,7 @@ TEST_CASE("a write must come after the reads of every stream, not only of the la
                ContainsSubstring(forgotten == compute ? "attention at compute:1" : "prefetch at h2d:1"));
 }
 
-TEST_CASE("order is handed on from stream to stream, but not by a fence recorded before it was taken over") {
+TEST_CASE("A11: order is handed on from stream to stream, but not by a fence recorded before it was taken over") {
   // A11: a block that was moved between streams' lists; the owner's event was not recorded again.
   bool stale = GENERATE(true, false);
   checked_streams s;
@@ -152,7 +152,7 @@ TEST_CASE("a fence that the host has seen passing can still be waited for") {
   REQUIRE(s.checker.found() == 0);
 }
 
-TEST_CASE("GPU slots, host slots and groups of equal number are different pages") {
+TEST_CASE("A7: GPU slots, host slots and groups of equal number are different pages") {
   // A7: the pending-event key dropped the pool bit.
   checked_streams s;
   s.checker.write(s.operation(compute, "fill"), gpu_page(1), true);
@@ -258,7 +258,7 @@ TEST_CASE("waiting for a position that was never recorded stops the process and 
   REQUIRE_THAT(words_of_death([&] { s.order.wait(h2d, fence{stream_id{7}, 1}); }), ContainsSubstring("stream 7 of 3"));
 }
 
-TEST_CASE("streams are numbered without reuse, up to a documented limit") {
+TEST_CASE("A17: streams are numbered without reuse, up to a documented limit") {
   // A17: the driver hands out the handle of a destroyed stream again.
   stream_order order;
   for (std::uint32_t i = 0; i < host_device::streams_max; ++i)

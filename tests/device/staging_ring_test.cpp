@@ -37,7 +37,7 @@ struct published_table {
 
 } // namespace
 
-TEST_CASE("each kernel sees the table that was published before it, however many steps are in flight") {
+TEST_CASE("B1 B2: each kernel sees the table that was published before it, however many steps are in flight") {
   // B1, B2: one pinned buffer, overwritten by the next step before the device has read it.
   std::uint32_t kernels[3] = {};
   published_table t({.slots_max = 3, .entries_min = 1});
@@ -55,7 +55,7 @@ TEST_CASE("each kernel sees the table that was published before it, however many
   REQUIRE(t.r.gpu->unordered_accesses() == 0);
 }
 
-TEST_CASE("staging that is used again at once shows the next step's table, and the check says so") {
+TEST_CASE("B1 B4: staging that is used again at once shows the next step's table, and the check says so") {
   // B1 with one buffer, B4: the staged bytes at enqueue and after the copy must match.
   std::uint32_t kernels[2] = {};
   published_table t({.slots_max = 1, .entries_min = 1, .fault_reuse_at_once = true});
@@ -70,7 +70,7 @@ TEST_CASE("staging that is used again at once shows the next step's table, and t
           "the staging memory of write_tables at compute:1 (1 entries) was rewritten before the device read it");
 }
 
-TEST_CASE("a ring whose slots are all in flight refuses, until the fence of one has passed") {
+TEST_CASE("A16: a ring whose slots are all in flight refuses, until the fence of one has passed") {
   published_table t({.slots_max = 1, .entries_min = 1});
   t.publish(7);
   auto refused = t.ring.acquire(1);

@@ -3,7 +3,7 @@
 
 namespace kvferry::test {
 
-TEST_CASE("calls that would touch a stream which is being captured are refused by name and change nothing") {
+TEST_CASE("A20: calls that would touch a stream which is being captured are refused by name and change nothing") {
   runtime_rig r;
   const request_id id = r.prefill('a', 2);
   REQUIRE(r.rows->add(id).has_value());

@@ -4,7 +4,7 @@
 
 namespace kvferry::test {
 
-TEST_CASE("the death of a long-lived actor ends the runtime, and every later call names it") {
+TEST_CASE("J4: the death of a long-lived actor ends the runtime, and every later call names it") {
   runtime_rig r;
   const request_id id = r.prefill('a', 2);
   REQUIRE(r.rows->add(id).has_value());
@@ -31,7 +31,7 @@ TEST_CASE("the death of a long-lived actor ends the runtime, and every later cal
   REQUIRE(code_of(r.of->open(r.prompt('b', 1))) == error_code::runtime_stopped);
 }
 
-TEST_CASE("under threads a call to an actor that has died is answered", "[threads]") {
+TEST_CASE("J4: under threads a call to an actor that has died is answered", "[threads]") {
   runtime_rig r(16, 16, scheduler_kind::threaded);
   const request_id id = r.prefill('a', 2);
   REQUIRE(kill_actor(*r.of, "page_registry").has_value());

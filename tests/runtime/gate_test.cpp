@@ -3,7 +3,7 @@
 
 namespace kvferry::test {
 
-TEST_CASE("a shutdown with copies, loads and kernels in flight ends, and every later call is answered") {
+TEST_CASE("J1: a shutdown with copies, loads and kernels in flight ends, and every later call is answered") {
   const auto scheduler = GENERATE(scheduler_kind::stepped, scheduler_kind::threaded);
   runtime_rig r(16, 16, scheduler);
   const request_id decoding = r.prefill('a', 3);
@@ -38,7 +38,7 @@ TEST_CASE("what was closed leaves nothing, whatever was in flight when it was cl
   REQUIRE(r.rows->add(first).has_value());
   REQUIRE(r.rows->publish({{first}}, r.engine).has_value());
   REQUIRE(r.of->enter_decode(first).has_value());
-  SECTION("a copy that is queued") {}
+  SECTION("a copy that is queued") { REQUIRE(r.of->take_statistics().pages_offloaded == 0); }
   SECTION("a copy that is on a stream") { REQUIRE(r.rows->publish({{first}}, r.engine).has_value()); }
   SECTION("a copy that has run") {
     REQUIRE(r.rows->publish({{first}}, r.engine).has_value());

@@ -136,6 +136,9 @@ TEST_CASE("a name that nothing brings about is refused with its path") {
         "x: steps[1].close.request is \"B\", but must be a request's name that an earlier step opened: A");
   CHECK(refused(R"([{"publish": {"batch": "b"}}])") ==
         "x: steps[0].publish.batch is \"b\", but must be a batch's name that an earlier step created: main");
+  CHECK(refused(R"([{"open": {"request": "A", "prompt": [[0, 4]], "refused": {"code": "publish_first",
+                                                                          "batches": ["b"]}}}])") ==
+        "x: steps[0].open.refused.batches[0] is \"b\", but must be a batch's name that an earlier step created: main");
   CHECK(refused(R"([{"hold": {"streams": ["compute", "copies"]}}])") ==
         "x: steps[0].hold.streams[1] is \"copies\", but must be a stream's name that some step runs something on: "
         "compute, copies to gpu, copies to host");

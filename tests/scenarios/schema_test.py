@@ -47,14 +47,13 @@ class Schema(unittest.TestCase):
                 self.assertFalse(self.validator.is_valid(value))
 
     def test_it_knows_the_steps_and_fields_of_the_loader(self):
-        steps = (ROOT / "examples/scenario/steps.hpp").read_text(encoding="utf-8")
-        fields = (ROOT / "examples/scenario/fields.hpp").read_text(encoding="utf-8")
+        steps = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "examples/scenario").glob("*_steps.hpp"))
         words = dict(re.findall(r'struct (\w+) \{\s+static constexpr std::string_view word = "(\w+)";', steps))
         self.assertGreater(len(words), 30)
         known = SCHEMA["$defs"]["step"]["properties"]
         self.assertEqual(set(words.values()) | {"note"}, set(known))
         for struct, word in words.items():
-            body = re.search(rf"void visit_fields\(auto&\s?\w*, {struct}&(?: \w+)?\) \{{(.*?)\}}\n", fields, re.S)[1]
+            body = re.search(rf"void visit_fields\(auto&\s?\w*, {struct}&(?: \w+)?\) \{{(.*?)\}}\n", steps, re.S)[1]
             definition = SCHEMA["$defs"][known[word]["$ref"].split("/")[-1]]
             if word == "counted":
                 names = re.search(r"counter_names\{(.*?)\}", steps, re.S)[1]
@@ -65,6 +64,14 @@ class Schema(unittest.TestCase):
                 self.assertEqual({name for _, name in visited}, set(definition["properties"]))
                 required = {name for kind, name in visited if kind == "required"}
                 self.assertEqual(required, set(definition.get("required", [])))
+
+    def test_it_knows_the_fields_and_the_codes_of_a_refusal(self):
+        refusal = SCHEMA["$defs"]["refusal"]["properties"]
+        header = (ROOT / "examples/scenario/refusal.hpp").read_text(encoding="utf-8")
+        self.assertEqual(set(re.findall(r'v\.\w+\("(\w+)"', header)), set(refusal))
+        errors = (ROOT / "include/kvferry/error.hpp").read_text(encoding="utf-8")
+        codes = re.search(r"enum class error_code[^{]*\{(.*?)\};", errors, re.S)[1]
+        self.assertEqual(set(re.findall(r"^  (\w+),$", codes, re.M)), set(refusal["code"]["enum"]))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ TEST_CASE("steps in flight from one to three are served alike") {
   require_good(run(options, 20));
 }
 
-TEST_CASE("blocks of 1, 8 and 64 tokens are served alike") {
+TEST_CASE("F10: blocks of 1, 8 and 64 tokens are served alike") {
   // Field report F10: rarely used page sizes.
   serve_options options = small_options();
   options.tokens_per_block = GENERATE(1u, 8u, 64u);
@@ -90,7 +90,7 @@ TEST_CASE("deferral is bounded by publications, by none, or not at all") {
   require_good(run(options, 16));
 }
 
-TEST_CASE("two runs with the same inputs record the same bytes") {
+TEST_CASE("J10: two runs with the same inputs record the same bytes") {
   serve_options options = small_options();
   options.order = GENERATE(kvferry::delivery_order::fifo, kvferry::delivery_order::random);
   const std::string first = record_of(options, "first.jsonl");
