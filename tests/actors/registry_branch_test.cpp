@@ -172,4 +172,19 @@ TEST_CASE("a request that ends while its branch is copied leaves nothing behind"
   r.check_quiet();
 }
 
+TEST_CASE("a page that a branch reads is not taken when the last row that named it has gone") {
+  registry_rig r(sparse_only(5, 0));
+  r.prefill(R1, "ABx");
+  r.join(R1);
+  r.publish();
+  REQUIRE(r.open(R2, "Ab").matched_tokens == 6);
+  r.close(R1); // nobody owns B any more
+  r.publish(); // and no row names it
+  r.open(R3, "yz");
+  REQUIRE(r.grow(R3, 3).refused); // of 5 slots: A, its copy of B, and B
+  REQUIRE_FALSE(r.grow(R3, 2).refused);
+  r.copies_end();
+  REQUIRE_FALSE(r.grow(R3, 3).refused);
+}
+
 } // namespace kvferry::test
