@@ -51,7 +51,7 @@ void random_calls::call(request_id id) {
   else if (!c.active && drawn < 80) {
     rig_.drop(id);
     dropped_.insert(id);
-  } else if (drawn < 28)
+  } else if (drawn < 28 && !c.load_lost)
     c.active ? rig_.suspend(id, next_fence()) : rig_.shrink(id, below(c.blocks + 1), next_fence());
   else if (!c.active || c.loads > 0)
     return;
@@ -100,7 +100,8 @@ void random_calls::bury(request_id id) {
 }
 
 void random_calls::publish() {
-  rig_.publish(chance(50) ? fence_set{next_fence()} : fence_set{}, chance(70) ? the_batch : other_batch);
+  const batch_id batch = chance(70) ? the_batch : other_batch;
+  rig_.publish(chance(50) ? fence_set{next_fence()} : fence_set{}, batch);
 }
 
 void random_calls::copies() {

@@ -187,4 +187,18 @@ TEST_CASE("a page that a branch reads is not taken when the last row that named 
   REQUIRE_FALSE(r.grow(R3, 3).refused);
 }
 
+// Is wrong: loads_done goes to active requests only, so its history stays what it was, and its resume reports more of it
+// than it has blocks for, which ends the process. Flow 1: the match is cut before the first lost block.
+TEST_CASE("a suspended request whose branch is lost is told of it", "[.bug]") {
+  configuration config = sparse_only(8, 8);
+  config.copy_retries = 0;
+  shared_prefix r(config);
+  REQUIRE(r.open(R2, "Ab").matched_tokens == 6);
+  r.suspend(R2);
+  r.copies_end(false);
+  REQUIRE(r.requests.at(R2).history == 4);
+  REQUIRE_FALSE(r.resume(R2).refused);
+  REQUIRE(r.tiers(R2) == "g");
+}
+
 } // namespace kvferry::test
