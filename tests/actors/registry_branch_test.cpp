@@ -172,4 +172,33 @@ TEST_CASE("a request that ends while its branch is copied leaves nothing behind"
   r.check_quiet();
 }
 
+TEST_CASE("a page that a branch reads is not taken when the last row that named it has gone") {
+  registry_rig r(sparse_only(5, 0));
+  r.prefill(R1, "ABx");
+  r.join(R1);
+  r.publish();
+  REQUIRE(r.open(R2, "Ab").matched_tokens == 6);
+  r.close(R1); // nobody owns B any more
+  r.publish(); // and no row names it
+  r.open(R3, "yz");
+  REQUIRE(r.grow(R3, 3).refused); // of 5 slots: A, its copy of B, and B
+  REQUIRE_FALSE(r.grow(R3, 2).refused);
+  r.copies_end();
+  REQUIRE_FALSE(r.grow(R3, 3).refused);
+}
+
+// Is wrong: loads_done goes to active requests only, so its history stays what it was, and its resume reports more of it
+// than it has blocks for, which ends the process. Flow 1: the match is cut before the first lost block.
+TEST_CASE("a suspended request whose branch is lost is told of it", "[.bug]") {
+  configuration config = sparse_only(8, 8);
+  config.copy_retries = 0;
+  shared_prefix r(config);
+  REQUIRE(r.open(R2, "Ab").matched_tokens == 6);
+  r.suspend(R2);
+  r.copies_end(false);
+  REQUIRE(r.requests.at(R2).history == 4);
+  REQUIRE_FALSE(r.resume(R2).refused);
+  REQUIRE(r.tiers(R2) == "g");
+}
+
 } // namespace kvferry::test

@@ -194,4 +194,31 @@ TEST_CASE("the host page that a duplicate ends on is no room for the caller's ot
   REQUIRE(entered.why.code == error_code::host_full);
 }
 
+TEST_CASE("a decode entry has no room in the host slot that a block of the same call waits for") {
+  // Rule 8: the history of the call makes B complete, and the one host slot is B's.
+  configuration config = sparse_only(8, 1);
+  config.copy_retries = 0;
+  registry_rig r(config);
+  r.prefill(R1, "Ax");
+  r.enter_decode(R1);
+  r.copies_end(false);
+  REQUIRE(r.free(tier::host) == 1);
+  auto refused = r.transit(R1, transition::enter_decode, 8); // asks for A again
+  REQUIRE(refused.refused);
+  REQUIRE(refused.why.code == error_code::host_full);
+  REQUIRE(refused.why.numbers->free == 0);
+  r.copies_end();
+  REQUIRE(r.tiers(R1) == "gh"); // history is never refused
+}
+
+TEST_CASE("a refusal counts the copies under way in the group that is short") {
+  registry_rig r(sparse_only(3, 4));
+  r.prefill(R1, "ABx");
+  r.enter_decode(R1);
+  r.open(R2, "yz");
+  auto refused = r.grow(R2, 1);
+  REQUIRE(refused.why.code == error_code::copies_in_flight);
+  REQUIRE(refused.why.numbers->in_copy == 2);
+}
+
 } // namespace kvferry::test

@@ -212,4 +212,35 @@ TEST_CASE("E7: loads take idle pages of others, never those they were matched wi
   REQUIRE(r.requests.at(R3).loads.size() == 1);
 }
 
+TEST_CASE("a slot that is taken from an idle block is behind the writers of its page") {
+  registry_rig r(sparse_only(2, 0));
+  r.open(R1, "Ax");
+  r.grow(R1, 2);
+  r.write(R1, 1, fence{stream_id{1}, 5});
+  r.commit(R1, 1);
+  r.close(R1); // A is idle, the other slot is free and behind nothing
+  r.open(R2, "yz");
+  REQUIRE(r.grow(R2, 1).granted.after.empty());
+  REQUIRE(r.grow(R2, 2).granted.after.sequence_on(stream_id{1}) == 5);
+}
+
+TEST_CASE("an open does not count the idle pages that it matched as room for its loads") {
+  configuration config = sparse_only(3, 4);
+  config.copy_retries = 0;
+  registry_rig r(config);
+  r.prefill(R1, "ABx");
+  r.enter_decode(R1);
+  const gpu_slot first{r.page(R1, 0).slot};
+  r.copies_end_if([&](const page_move& move) { return move.gpu != first; });
+  REQUIRE(r.tiers(R1) == "ghg"); // A could not be copied
+  r.close(R1);
+  r.open(R2, "yz");
+  r.grow(R2, 2);
+  REQUIRE(r.taken(tier::gpu) == 3); // the third is A's, idle
+  auto refused = r.open(R3, "ABw"); // would load B
+  REQUIRE(refused.refused);
+  REQUIRE(refused.why.code == error_code::gpu_full);
+  REQUIRE(refused.why.numbers->free == 0);
+}
+
 } // namespace kvferry::test

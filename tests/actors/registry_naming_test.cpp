@@ -197,4 +197,21 @@ TEST_CASE("publish first is said only when publishing makes enough slots availab
   REQUIRE(refused.why.code == error_code::gpu_full);
 }
 
+TEST_CASE("publish first names each batch whose publication frees a slot") {
+  closed_but_shown r(other_batch);
+  REQUIRE(r.grow(R2, 2).why.numbers->batches == std::vector<batch_id>{the_batch}); // both slots are its
+}
+
+TEST_CASE("a slot that a move leaves is behind the writers of its page") {
+  registry_rig r(sparse_only(2, 4));
+  r.open(R1, "Ax");
+  r.grow(R1, 2);
+  r.write(R1, 1, fence{stream_id{1}, 5});
+  r.enter_decode(R1);
+  r.copies_end();
+  REQUIRE(r.tiers(R1) == "hg");
+  r.open(R2, "y");
+  REQUIRE(r.grow(R2, 1).granted.after.sequence_on(stream_id{1}) == 5);
+}
+
 } // namespace kvferry::test

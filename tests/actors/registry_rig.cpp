@@ -116,7 +116,7 @@ void registry_rig::take(const outgoing& each) {
 void registry_rig::check_replicas() const {
   for (const auto& [id, r] : requests) {
     const claim* c = registry.find_claim(id);
-    if (c == nullptr || c->ghost || r.released)
+    if (c == nullptr || c->ghost || r.released || c->load_lost) // what was lost is told with the last of its loads
       continue;
     REQUIRE(c->blocks == r.blocks);
     for (std::uint8_t g = 0; g < config.groups.size(); ++g)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -198,6 +199,8 @@ struct registry_rig {
     sent = out.take();
     for (outgoing& each : sent)
       take(each);
+    if (watch)
+      watch(any_message{message}, sent);
     if (std::none_of(requests.begin(), requests.end(), [](const auto& r) { return !r.second.answered; }))
       check_replicas();
     if constexpr (!std::is_same_v<Message, row_acknowledged>)
@@ -272,6 +275,9 @@ struct registry_rig {
   version_number versions = 0;
   bool rowless_acknowledge = true;
   std::optional<std::uint64_t> forced_hash; ///< of every block
+
+  /// Called after each handling, with the message and all that it sent.
+  std::function<void(const any_message&, const std::vector<outgoing>&)> watch;
 
 private:
   template <class Message>
