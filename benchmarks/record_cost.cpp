@@ -67,7 +67,7 @@ int main() {
   });
   compare("fence_passed (a fence)", **recorder, [](std::uint32_t i) { return fence_passed{fence{stream_id{1}, i}}; });
   compare("copies_done (4 results)", **recorder, [](std::uint32_t i) {
-    return copies_done{std::vector<move_result>(4, move_result{move_id{i}, block_id{i}, true})};
+    return copies_done{std::vector<move_result>(4, move_result{move_id{i}, block_id{i}, move_outcome::completed})};
   });
   compare("row_changed (3 pages, 1 group)", **recorder, [](std::uint32_t i) {
     return row_changed{request_id{i}, i, false, std::vector<page_change>(3), std::vector<group_history>(1)};

@@ -31,7 +31,7 @@ const address registry{actor_kind::page_registry, 0};
 /// A handling of a message with a list.
 std::uint64_t record_one(message_recorder& recorder, std::uint64_t cause, std::uint32_t number) {
   copies_done done;
-  done.results.assign(number % 5, {move_id{number}, block_id{number}, true});
+  done.results.assign(number % 5, {move_id{number}, block_id{number}, move_outcome::completed});
   const auto begun = recorder.handling(engine, registry, cause, message_index<copies_done>, &done);
   REQUIRE(done.results.empty()); // moved into the log, where it is handled
   REQUIRE(static_cast<const copies_done*>(begun.body)->results.size() == number % 5);
@@ -45,7 +45,7 @@ TEST_CASE("a message is handled where it was recorded, and stays there over the 
   {
     auto recorder = recorder_into(file);
     copies_done done;
-    done.results.assign(3, {move_id{1}, block_id{2}, true});
+    done.results.assign(3, {move_id{1}, block_id{2}, move_outcome::completed});
     const auto begun = recorder->handling(engine, registry, 0, message_index<copies_done>, &done);
     for (std::uint64_t i = 1; i <= 5'000; ++i) // several chunks
       recorder->called({actor_kind::storage, 0}, device_record{stream_id{0}, fence{stream_id{0}, i}});
@@ -67,7 +67,7 @@ TEST_CASE("records of several threads stand in the order of their numbers, none 
       threads.emplace_back([&] {
         for (std::uint32_t i = 0; i < each; ++i) {
           copies_done done;
-          done.results.assign(i % 5, {move_id{i}, block_id{i}, true});
+          done.results.assign(i % 5, {move_id{i}, block_id{i}, move_outcome::completed});
           recorder->handling(engine, registry, 0, message_index<copies_done>, &done);
         }
       });
@@ -96,7 +96,7 @@ TEST_CASE("a broken contract leaves a record that names the message that broke i
   const std::string words = words_of_death([&] {
     auto recorder = message_recorder::create(file.path(), recorded_configuration());
     copies_done done;
-    done.results.assign(1, {move_id{4}, block_id{7}, true});
+    done.results.assign(1, {move_id{4}, block_id{7}, move_outcome::completed});
     (*recorder)->handling(engine, registry, 0, message_index<copies_done>, &done);
     KVFERRY_REQUIRE(done.results.size() == 1, "{} results", done.results.size());
   });
