@@ -49,7 +49,7 @@ TEST_CASE("free slots are granted before retiring ones, and without pairs") {
 }
 
 TEST_CASE("a retiring slot is not granted to a writer of another batch or of none") {
-  closed_but_shown r(GENERATE(other_batch, batch_id::none()));
+  closed_but_shown r(GENERATE(batch_id{2}, batch_id::none())); // values: GENERATE keeps references to what it can
   auto refused = r.grow(R2, 2);
   REQUIRE(refused.refused);
   REQUIRE(refused.why.code == error_code::publish_first);
