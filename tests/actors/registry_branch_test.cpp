@@ -202,8 +202,8 @@ TEST_CASE("a page that a branch reads stays until it has been read, also when it
   REQUIRE(r.taken(tier::gpu) == 3);
 }
 
-// Is wrong: loads_done goes to active requests only, so its history stays what it was, and its resume reports more of it
-// than it has blocks for, which ends the process. Flow 1: the match is cut before the first lost block.
+// Is wrong: loads_done goes to active requests only, so its history stays what it was, and its resume reports more of
+// it than it has blocks for, which ends the process. Flow 1: the match is cut before the first lost block.
 TEST_CASE("a suspended request whose branch is lost is told of it", "[.bug]") {
   configuration config = sparse_only(8, 8);
   config.copy_retries = 0;
