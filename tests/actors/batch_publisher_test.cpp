@@ -237,6 +237,7 @@ TEST_CASE("a hole for a request that does not fit names nobody") {
   r.publish({}, {R1});
   REQUIRE(r.done().failed == requests{R1});
   REQUIRE(r.view().row_request[0] == ~std::uint64_t{0});
+  REQUIRE(*r.view().num_active == 0);
 }
 
 TEST_CASE("a batch that closes detaches its members, tells the registry of all it still waits for, and ends") {

@@ -187,8 +187,23 @@ TEST_CASE("a page that a branch reads is not taken when the last row that named 
   REQUIRE_FALSE(r.grow(R3, 3).refused);
 }
 
-// Is wrong: loads_done goes to active requests only, so its history stays what it was, and its resume reports more of it
-// than it has blocks for, which ends the process. Flow 1: the match is cut before the first lost block.
+TEST_CASE("a page that a branch reads stays until it has been read, also when its block has moved meanwhile") {
+  shared_prefix r;
+  REQUIRE(r.open(R2, "Ab").matched_tokens == 6);
+  r.enter_decode(R1);
+  r.submit();
+  const page_move moved = r.under_way.back();
+  REQUIRE(moved.kind == move_kind::offload);
+  r.under_way.pop_back();
+  r.send(copies_done{{{moved.move, moved.block, move_outcome::completed}}});
+  REQUIRE(r.tiers(R1) == "ghg");
+  REQUIRE(r.taken(tier::gpu) == 4); // A, B, x and the copy of B
+  r.copies_end();
+  REQUIRE(r.taken(tier::gpu) == 3);
+}
+
+// Is wrong: loads_done goes to active requests only, so its history stays what it was, and its resume reports more of
+// it than it has blocks for, which ends the process. Flow 1: the match is cut before the first lost block.
 TEST_CASE("a suspended request whose branch is lost is told of it", "[.bug]") {
   configuration config = sparse_only(8, 8);
   config.copy_retries = 0;
