@@ -159,7 +159,8 @@ void page_registry::suspend(claim& c, const owner_transition& message) {
 /// Capacity that holds no history is given back.
 void page_registry::shrink(claim& c, const owner_transition& message) {
   const std::uint32_t t = config_.tokens_per_block;
-  cut_table(c, std::max(message.capacity_blocks, (c.history_tokens + t - 1) / t), message.history.running);
+  const std::uint32_t kept = std::max(message.capacity_blocks, (c.history_tokens + t - 1) / t);
+  cut_table(c, std::min(kept, c.blocks), message.history.running);
   reply_ = advanced{message.call, {}, c.committed};
 }
 

@@ -198,6 +198,8 @@ call_done request_cache::reply_to(const grant& granted) const {
 void request_cache::handle(const pages_granted& message, outbox& out) {
   take_grant(message.granted);
   status_ = message.loading ? status::loading : status::active;
+  if (!message.loading)
+    table_.mark_ready(); // loads that ended while it was suspended
   const bool opening = running_ && std::holds_alternative<open_request>(*running_);
   if (opening) {
     history_ = message.matched_tokens;

@@ -202,9 +202,9 @@ TEST_CASE("a page that a branch reads stays until it has been read, also when it
   REQUIRE(r.taken(tier::gpu) == 3);
 }
 
-// Is wrong: loads_done goes to active requests only, so its history stays what it was, and its resume reports more of
-// it than it has blocks for, which ends the process. Flow 1: the match is cut before the first lost block.
-TEST_CASE("a suspended request whose branch is lost is told of it", "[.bug]") {
+// Was wrong once: loads_done went to active requests only, so its history stayed what it was, and its resume reported
+// more of it than it had blocks for.
+TEST_CASE("a suspended request whose branch is lost is told of it") {
   configuration config = sparse_only(8, 8);
   config.copy_retries = 0;
   shared_prefix r(config);

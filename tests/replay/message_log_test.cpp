@@ -103,7 +103,7 @@ TEST_CASE("a broken contract leaves a record that names the message that broke i
   REQUIRE(words.find("0 results") != std::string::npos);
   const trace_file read = parsed(content_of(file.path()));
   REQUIRE(read.records().size() == 1);
-  REQUIRE(read.at(1).body == R"({"results":[{"move":4,"block":7,"ok":true}]})");
+  REQUIRE(read.at(1).body == R"({"results":[{"move":4,"block":7,"outcome":"completed"}]})");
 }
 
 } // namespace kvferry::test
