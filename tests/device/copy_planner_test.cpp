@@ -135,6 +135,30 @@ TEST_CASE("a way that is asked for is taken") {
   REQUIRE(ways_of(planner.plan(copy_direction::to_gpu, shape_of(4 * KiB, 3), in_runs(100, 1))) == only{way});
 }
 
+TEST_CASE("a long list's first part goes the way that is best for the whole list, and starts count once") {
+  const copy_planner planner(copy_costs{});
+  const auto shape = shape_of(4 * KiB);
+  REQUIRE(ways_of(planner.plan(copy_direction::to_host, shape, in_runs(256, 256))) == only{copy_way::kernel});
+  const auto first = planner.plan(copy_direction::to_host, shape, in_runs(256, 256), {0, 16'000});
+  REQUIRE(ways_of(first) == only{copy_way::staged});
+  const auto next = planner.plan(copy_direction::to_host, shape, in_runs(1024, 1024), {256, 0});
+  REQUIRE(ways_of(next) == only{copy_way::staged});
+  REQUIRE(next.estimated_us < 80); // the link alone needs 76
+}
+
+TEST_CASE(
+    "staged pieces are small where nothing hides their kernel: at a list's begin to the host, at its end to the GPU") {
+  const copy_planner planner(copy_costs{});
+  const auto shape = shape_of(64 * KiB);
+  auto pieces = [&](copy_direction direction, part_of_list part) {
+    return planner.plan(direction, shape, in_runs(128, 128), part).pieces;
+  };
+  REQUIRE(pieces(copy_direction::to_host, {0, 500}).front().count == 16);
+  REQUIRE(pieces(copy_direction::to_host, {500, 0}).size() == 1);
+  REQUIRE(pieces(copy_direction::to_gpu, {0, 500}).size() == 1);
+  REQUIRE(pieces(copy_direction::to_gpu, {500, 0}).back().count == 16);
+}
+
 TEST_CASE("every page of a list is in exactly one piece, and no piece is too large") {
   REQUIRE(holds([] {
     const auto bytes = *rc::gen::inRange<std::uint64_t>(1, 24 * MiB);
