@@ -43,9 +43,11 @@ public:
          static_cast<double>((pages - 1) * page_bytes) / (contiguous_us - contiguous_small_us));
     take(found.engine_start_us, contiguous_small_us - page_bytes / found.link_bytes_per_us);
 
+    // Lists of both lengths travel in equally large parameters, so the difference is the link's.
     const double kernel_us = best_us(copy_way::kernel, pages, 2);
+    const double kernel_half_us = best_us(copy_way::kernel, pages / 2, 2);
     const double kernel_small_us = best_us(copy_way::kernel, 1, 2);
-    take(found.kernel_bytes_per_us, static_cast<double>((pages - 1) * page_bytes) / (kernel_us - kernel_small_us));
+    take(found.kernel_bytes_per_us, static_cast<double>(pages / 2 * page_bytes) / (kernel_us - kernel_half_us));
     found.kernel_bytes_per_us = std::min(found.kernel_bytes_per_us, found.link_bytes_per_us * 0.999);
     take(found.kernel_start_us, kernel_small_us);
 

@@ -9,8 +9,8 @@ namespace kvferry {
 
 namespace {
 
-// Between two staged pieces the copy engine waits for an event of the other stream.
-constexpr double staged_piece_us = 1.5;
+// Between two staged pieces the copy engine waits for an event of the other stream. Measured on an H200: 3 us a piece.
+constexpr double staged_piece_us = 3.0;
 
 bool by_host_slot(const planned_page& a, const planned_page& b) { return a.host < b.host; }
 

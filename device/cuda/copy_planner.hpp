@@ -51,8 +51,11 @@ struct part_of_list {
 };
 
 struct copy_limits {
-  std::uint64_t staged_bytes_max = 16 << 20;  ///< of a staged piece, and of a part of a list
-  std::uint64_t staged_bytes_first = 1 << 20; ///< the piece whose kernel nothing hides, and the first part of a list
+  std::uint32_t part_pages_first = 512; ///< of a list's first part
+  std::uint32_t part_growth = 4;        ///< a part has at most so many times the pages of the one before
+  std::uint32_t part_pages_max = 4032;
+  std::uint64_t staged_bytes_max = 32 << 20;  ///< of a staged piece
+  std::uint64_t staged_bytes_first = 1 << 20; ///< the piece whose kernel nothing hides
   std::uint32_t staged_growth = 4;            ///< a kernel of so many times a transfer's bytes still hides behind it
   std::uint32_t staged_pages_max = 4032;
   std::uint32_t engine_entries_max = 4096;

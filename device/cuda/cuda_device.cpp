@@ -340,35 +340,52 @@ private:
     }
   }
 
-  /// Part by part, each of up to four times the bytes of the one before: looking at a part's pages hides behind that.
+  /// Part by part, each of up to four times the pages of the one before: looking at a part hides behind that.
   void copy_over_link(stream_ref on, copy_direction direction, std::span<const page_copy> copies,
                       std::vector<std::uint32_t>& failed) {
     copy_lane& lane = direction == copy_direction::to_host ? work_->to_host : work_->to_gpu;
     const copy_limits& limits = planner_.limits();
+    const auto all = static_cast<std::uint32_t>(copies.size());
     by_group_.resize(work_->groups.size());
     lane.begin();
-    std::uint64_t part_bytes = limits.staged_bytes_first;
-    for (std::uint32_t first = 0, i = 0; first < copies.size(); first = i) {
-      for (std::uint64_t bytes = 0; i < copies.size() && bytes < part_bytes && i - first < limits.staged_pages_max;
-           ++i) {
-        const page_copy& copy = copies[i];
-        require_slots(direction, copy);
-        bytes += work_->groups[copy.group.value()].shape.page_bytes;
-        if (copy_failures_.next_fails() || lost_)
-          failed.push_back(i);
-        else
-          by_group_[copy.group.value()].push_back({copy.gpu.value(), copy.host.value(), i});
-      }
+    std::uint32_t part_pages = limits.part_pages_first;
+    for (std::uint32_t first = 0, end = 0; first < all; first = end) {
+      end = first + std::min(part_pages, all - first);
+      take_in(direction, copies, first, end, failed);
       for (std::size_t group = 0; group < by_group_.size(); ++group)
         if (!by_group_[group].empty())
-          submit(lane, on, direction, group, {first, copies.size() - i}, failed);
-      part_bytes = std::min(part_bytes * limits.staged_growth, limits.staged_bytes_max);
+          submit(lane, on, direction, group, {first, all - end}, failed);
+      part_pages = std::min(part_pages * limits.part_growth, limits.part_pages_max);
     }
     if (lane.end(on) != cudaSuccess) {
       failed.resize(copies.size());
       std::iota(failed.begin(), failed.end(), 0u);
     }
     std::sort(failed.begin(), failed.end());
+  }
+
+  /// Sorts copies [first, end) into `by_group_`. Most of the time that submitting small pages takes is spent here.
+  void take_in(copy_direction direction, std::span<const page_copy> copies, std::uint32_t first, std::uint32_t end,
+               std::vector<std::uint32_t>& failed) {
+    const bool may_fail = copy_failures_.possible() || lost_;
+    if (!may_fail)
+      copy_failures_.pass(end - first);
+    for (std::uint32_t i = first; i < end;) {
+      const group_id group = copies[i].group;
+      require_slots(direction, copies[i]);
+      const group_pools& pools = work_->groups[group.value()].pools;
+      std::vector<planned_page>& pages = by_group_[group.value()];
+      pages.reserve(end - first);
+      for (; i < end && copies[i].group == group; ++i) {
+        const page_copy& copy = copies[i];
+        if (copy.gpu.value() >= pools.gpu_slots || copy.host.value() >= pools.host_slots)
+          require_slots(direction, copy);
+        if (may_fail && (copy_failures_.next_fails() || lost_))
+          failed.push_back(i);
+        else
+          pages.push_back({copy.gpu.value(), copy.host.value(), i});
+      }
+    }
   }
 
   void submit(copy_lane& lane, stream_ref on, copy_direction direction, std::size_t number, part_of_list part,
