@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint32_t pages = 2048; // 8 MiB in one go
 constexpr std::uint32_t engine_pages = 128;
-constexpr int rounds = 7;
+constexpr int rounds = 15;
 
 configuration pool_config() {
   configuration config;

@@ -96,12 +96,14 @@ double copy_planner::engine_us(const asked& of, std::span<const planned_page> pa
   return of.starts * of.costs.engine_start_us + of.weight * (entries_us + bytes_us);
 }
 
+/// A run that reaches the part's end goes on in the rest, which is like the part.
 double copy_planner::staged_us(const asked& of, const worthy& front) const {
-  const auto bytes = static_cast<double>(front.pages * of.shape.page_bytes);
-  const double pieces = 1.0 + bytes / static_cast<double>(limits_.staged_bytes_max) +
-                        (bytes > static_cast<double>(limits_.staged_bytes_first) ? 1.0 : 0.0);
-  return of.starts * of.costs.staged_start_us +
-         of.weight * (bytes / of.costs.link_bytes_per_us + front.runs * of.costs.engine_op_us) +
+  if (front.pages == 0)
+    return 0.0;
+  const double bytes_us = static_cast<double>(front.pages * of.shape.page_bytes) / of.costs.link_bytes_per_us;
+  const double entries = 1.0 + of.weight * (front.runs - 1.0);
+  const auto pieces = static_cast<double>(staged_counts(of, front.pages).size());
+  return of.starts * of.costs.staged_start_us + of.weight * bytes_us + entries * of.costs.engine_op_us +
          pieces * staged_piece_us;
 }
 
