@@ -47,6 +47,8 @@ function(kvferry_add_kernels name)
   add_library(${name} OBJECT ${ARGN})
   set_target_properties(${name} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
+  # Public headers need tl::expected and fmt, which may lie elsewhere than the system's headers.
+  target_link_libraries(${name} PRIVATE kvferry_expected fmt::fmt)
   # Constexpr functions are called by kernels, too.
   target_compile_options(${name} PRIVATE -lineinfo --expt-relaxed-constexpr)
   if(KVFERRY_WERROR)

@@ -15,6 +15,12 @@ public:
   /// The n-th from now fails; 0: the next.
   void plan(std::uint64_t nth) { planned_.insert(count_ + nth); }
 
+  /// Whether any of those to come may fail.
+  bool possible() const { return chance_ > 0.0 || !planned_.empty(); }
+
+  /// Counts some of which none fails. REQUIRES: none is `possible`.
+  void pass(std::uint64_t count) { count_ += count; }
+
   /// Counts one more, and says whether it fails.
   bool next_fails() {
     bool planned = planned_.erase(count_++) != 0;

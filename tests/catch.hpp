@@ -1,7 +1,8 @@
 // The test framework, Catch2 3 or 2: what differs between them is settled here, and tests include nothing else of it.
+// KVFERRY_CATCH2_MAJOR is of the version that is linked; headers of the other may be there, too.
 #pragma once
 
-#if __has_include(<catch2/catch_all.hpp>)
+#if KVFERRY_CATCH2_MAJOR >= 3
 #include <catch2/catch_all.hpp>
 #else
 #include <catch2/catch.hpp>
@@ -9,7 +10,7 @@
 
 namespace kvferry::test {
 
-#if __has_include(<catch2/catch_all.hpp>)
+#if KVFERRY_CATCH2_MAJOR >= 3
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;

@@ -231,6 +231,7 @@ double page_bench::gather_us(const lists& copies) {
   KVFERRY_CUDA_RIGHT(cudaMalloc(reinterpret_cast<void**>(&on_gpu), chunks.size() * sizeof(page_chunk)));
   KVFERRY_CUDA_RIGHT(cudaMalloc(reinterpret_cast<void**>(&blobs), count * page_bytes_));
   KVFERRY_CUDA_RIGHT(cudaMemcpy(on_gpu, chunks.data(), chunks.size() * sizeof(page_chunk), cudaMemcpyHostToDevice));
+  KVFERRY_CUDA_RIGHT(cudaDeviceSynchronize()); // it may return before the last bytes are there
   std::vector<page_pair> pairs;
   for (std::uint32_t i = 0; i < count; ++i)
     pairs.push_back({list[i].gpu.value(), i});

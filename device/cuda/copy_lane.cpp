@@ -1,6 +1,7 @@
 #include "device/cuda/copy_lane.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "cuda_kernels/page_copy.hpp"
 
@@ -68,43 +69,45 @@ std::vector<std::uint32_t> copy_lane::submit(stream_ref on, const group_memory& 
   constexpr lane_blocks blocks;
   const std::uint32_t mapped = direction_ == copy_direction::to_host ? blocks.to_host : blocks.to_gpu;
   std::vector<std::uint32_t> refused;
-  const bool staged = std::any_of(plan.pieces.begin(), plan.pieces.end(),
-                                  [](const copy_piece& piece) { return piece.way == copy_way::staged; });
-  cudaError_t begun = cudaSuccess;
-  if (staged && direction_ == copy_direction::to_gpu) // the transfers, too, come after what `on` has waited for
-    begun = in_turn([&] { return cudaEventRecord(edge_.get(), on.get()); },
-                    [&] { return cudaStreamWaitEvent(link_.get(), edge_.get(), 0); });
   for (const copy_piece& piece : plan.pieces) {
     const auto pages = std::span(plan.pages).subspan(piece.first, piece.count);
     const bool refuse = refusals.next_fails();
-    cudaError_t status = begun;
+    cudaError_t status = cudaSuccess;
     if (piece.way == copy_way::kernel)
       status = submit_kernel(on, group, pages, refuse ? 0 : mapped);
     else if (piece.way == copy_way::engine)
       status = submit_engine(on, group, pages, refuse);
-    else if (status == cudaSuccess)
+    else if (status = begin_staged(on); status == cudaSuccess)
       status = submit_staged(on, group, pages, refuse ? 0 : blocks.on_gpu);
     if (cleared(status) != cudaSuccess)
       for (const planned_page& page : pages)
         refused.push_back(page.position);
   }
-  if (staged && direction_ == copy_direction::to_host) { // `on` goes on when the last transfer has ended
-    const cudaError_t ended = in_turn([&] { return cudaEventRecord(edge_.get(), link_.get()); },
-                                      [&] { return cudaStreamWaitEvent(on.get(), edge_.get(), 0); });
-    if (cleared(ended) != cudaSuccess)
-      for (const planned_page& page : plan.pages)
-        refused.push_back(page.position);
-  }
-  std::sort(refused.begin(), refused.end());
-  refused.erase(std::unique(refused.begin(), refused.end()), refused.end());
   return refused;
+}
+
+/// Before a list's first staged piece: the transfers, too, come after what `on` has waited for.
+cudaError_t copy_lane::begin_staged(stream_ref on) {
+  if (std::exchange(staged_, true) || direction_ == copy_direction::to_host)
+    return cudaSuccess; // to the host, transfers wait for their kernels
+  const cudaError_t status = in_turn([&] { return cudaEventRecord(edge_.get(), on.get()); },
+                                     [&] { return cudaStreamWaitEvent(link_.get(), edge_.get(), 0); });
+  staged_ = status == cudaSuccess;
+  return status;
+}
+
+cudaError_t copy_lane::end(stream_ref on) {
+  if (!staged_ || direction_ == copy_direction::to_gpu)
+    return cudaSuccess; // to the GPU, kernels on `on` are last
+  return cleared(in_turn([&] { return cudaEventRecord(edge_.get(), link_.get()); },
+                         [&] { return cudaStreamWaitEvent(on.get(), edge_.get(), 0); }));
 }
 
 cudaError_t copy_lane::submit_kernel(stream_ref on, const group_memory& group, std::span<const planned_page> pages,
                                      std::uint32_t blocks) {
-  pairs_.clear();
-  for (const planned_page& page : pages)
-    pairs_.push_back({page.gpu, page.host});
+  pairs_.resize(pages.size());
+  for (std::size_t i = 0; i < pages.size(); ++i)
+    pairs_[i] = {pages[i].gpu, pages[i].host};
   const auto memory = group.with_blobs(group.pools.host_base);
   return direction_ == copy_direction::to_host ? cuda_kernels::gather_pages(memory, pairs_, blocks, on.get())
                                                : cuda_kernels::scatter_pages(memory, pairs_, blocks, on.get());
@@ -125,9 +128,9 @@ cudaError_t copy_lane::submit_engine(stream_ref on, const group_memory& group, s
 cudaError_t copy_lane::submit_staged(stream_ref on, const group_memory& group, std::span<const planned_page> pages,
                                      std::uint32_t blocks) {
   buffer& by = buffers_[staged_pieces_++ % 2];
-  pairs_.clear();
+  pairs_.resize(pages.size());
   for (std::uint32_t i = 0; i < pages.size(); ++i)
-    pairs_.push_back({pages[i].gpu, i});
+    pairs_[i] = {pages[i].gpu, i};
   const auto memory = group.with_blobs(by.memory.data());
   if (direction_ == copy_direction::to_host)
     return in_turn([&] { return cudaStreamWaitEvent(on.get(), by.free.get(), 0); },
@@ -150,8 +153,11 @@ cudaError_t copy_lane::transfer(const group_memory& group, std::span<const plann
   from_.clear();
   bytes_.clear();
   const std::uint64_t page_bytes = group.pools.host_slot_bytes;
-  for (std::size_t i = 0; i < pages.size(); ++i)
-    add_entry(group, staged + i * page_bytes, group.host_page(pages[i].host), page_bytes);
+  for (std::size_t first = 0, end = 0; first < pages.size(); first = end) {
+    for (end = first + 1; end < pages.size() && pages[end].host == pages[end - 1].host + 1;)
+      ++end;
+    add_entry(group, staged + first * page_bytes, group.host_page(pages[first].host), (end - first) * page_bytes);
+  }
   return submit_entries(link_.ref(), false);
 }
 

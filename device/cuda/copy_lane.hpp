@@ -32,10 +32,17 @@ public:
   /// Errors: `out_of_memory`.
   static expected<copy_lane> make(int ordinal, copy_direction direction, const copy_limits& limits);
 
-  /// Enqueues the pieces of `plan` on `on`, in their order; what is enqueued there next comes behind them. Returns the
-  /// positions of pages that the driver refused. `refusals` makes pieces that it has to refuse.
+  /// A list of copies begins. Its parts are submitted, then it ends.
+  void begin() { staged_ = false; }
+
+  /// Enqueues the pieces of `plan` on `on`, in their order. Returns the positions of pages that the driver refused.
+  /// `refusals` makes pieces that it has to refuse.
   std::vector<std::uint32_t> submit(stream_ref on, const group_memory& group, const copy_plan& plan,
                                     planned_failures& refusals);
+
+  /// What is enqueued on `on` next comes behind the list's copies. Where the driver refuses that, nobody knows when
+  /// they have ended.
+  cudaError_t end(stream_ref on);
 
 private:
   struct buffer {
@@ -51,6 +58,7 @@ private:
   cudaError_t submit_kernel(stream_ref on, const group_memory& group, std::span<const planned_page> pages,
                             std::uint32_t blocks);
   cudaError_t submit_engine(stream_ref on, const group_memory& group, std::span<const planned_page> pages, bool refuse);
+  cudaError_t begin_staged(stream_ref on);
   cudaError_t submit_staged(stream_ref on, const group_memory& group, std::span<const planned_page> pages,
                             std::uint32_t blocks);
   cudaError_t transfer(const group_memory& group, std::span<const planned_page> pages, std::byte* staged);
@@ -62,6 +70,7 @@ private:
   stream link_;
   std::array<buffer, 2> buffers_;
   event edge_;                      ///< between the two streams, at a submission's begin or end
+  bool staged_ = false;             ///< a piece of this list was
   std::uint64_t staged_pieces_ = 0; ///< the next takes buffer staged_pieces_ % 2
 
   // Lists for the driver, kept for their memory.

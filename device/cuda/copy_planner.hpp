@@ -43,8 +43,18 @@ struct copy_plan {
   double estimated_us = 0.0;
 };
 
+/// A long list is planned part by part, so that the first is under way while the others are looked at: how many of the
+/// list's pages stand before and behind the part.
+struct part_of_list {
+  std::uint64_t before = 0;
+  std::uint64_t behind = 0;
+};
+
 struct copy_limits {
-  std::uint64_t staged_bytes_max = 16 << 20;  ///< of a staged piece
+  std::uint32_t part_pages_first = 512; ///< of a list's first part
+  std::uint32_t part_growth = 4;        ///< a part has at most so many times the pages of the one before
+  std::uint32_t part_pages_max = 4032;
+  std::uint64_t staged_bytes_max = 32 << 20;  ///< of a staged piece
   std::uint64_t staged_bytes_first = 1 << 20; ///< the piece whose kernel nothing hides
   std::uint32_t staged_growth = 4;            ///< a kernel of so many times a transfer's bytes still hides behind it
   std::uint32_t staged_pages_max = 4032;
@@ -56,8 +66,10 @@ public:
   explicit copy_planner(copy_costs costs, copy_limits limits = {}, std::optional<copy_way> only = std::nullopt)
       : costs_(costs), limits_(limits), only_(only) {}
 
-  /// Plans pages of one group. `pages` is taken as it is and may be put in another order.
-  copy_plan plan(copy_direction direction, const page_shape& shape, std::vector<planned_page> pages) const;
+  /// Plans pages of one group. `pages` is taken as it is and may be put in another order. What starting costs counts
+  /// for a list's first part alone, and that part goes the way that is best if the rest is like it.
+  copy_plan plan(copy_direction direction, const page_shape& shape, std::vector<planned_page> pages,
+                 part_of_list part = {}) const;
 
   const copy_limits& limits() const { return limits_; }
 
@@ -67,23 +79,30 @@ private:
     std::uint32_t count = 0;
   };
 
-  struct parts {
-    std::vector<run> runs;   ///< worth the buffer
+  /// Runs that are worth the buffer.
+  struct worthy {
+    std::uint32_t runs = 0;
     std::uint32_t pages = 0; ///< in them; they stand in front of the others
+  };
+
+  /// What a plan is made for.
+  struct asked {
+    const copy_costs::direction& costs;
+    copy_direction direction;
+    const page_shape& shape;
+    part_of_list part;
+    double starts; ///< 0: what starting costs hides behind the parts before
+    double weight; ///< pages from here to the list's end, over those of this part
   };
 
   static std::vector<run> runs_of(std::span<const planned_page> pages);
   static std::uint64_t engine_entries(const page_shape& shape, std::span<const planned_page> pages);
-  parts split(const copy_costs::direction& costs, const page_shape& shape, std::vector<planned_page>& pages) const;
-  double kernel_us(const copy_costs::direction& costs, const page_shape& shape, std::uint64_t pages) const;
-  double engine_us(const copy_costs::direction& costs, const page_shape& shape,
-                   std::span<const planned_page> pages) const;
-  double staged_us(const copy_costs::direction& costs, const page_shape& shape, std::uint64_t pages,
-                   std::uint64_t runs) const;
-  std::vector<std::uint32_t> staged_counts(copy_direction direction, const page_shape& shape,
-                                           std::uint32_t pages) const;
-  void add(copy_plan& plan, copy_way way, copy_direction direction, const page_shape& shape, std::uint32_t first,
-           std::uint32_t count) const;
+  worthy split(const asked& of, std::vector<planned_page>& pages) const;
+  double kernel_us(const asked& of, std::uint64_t pages) const;
+  double engine_us(const asked& of, std::span<const planned_page> pages) const;
+  double staged_us(const asked& of, const worthy& front) const;
+  std::vector<std::uint32_t> staged_counts(const asked& of, std::uint32_t pages) const;
+  void add(copy_plan& plan, copy_way way, const asked& of, std::uint32_t first, std::uint32_t count) const;
 
   copy_costs costs_;
   copy_limits limits_;

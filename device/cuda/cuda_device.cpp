@@ -2,9 +2,11 @@
 // streams, makes the pools, and has copies planned and submitted; a fault of the GPU ends all of it in an orderly way.
 #include "kvferry/cuda_device.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include <fmt/format.h>
@@ -137,21 +139,11 @@ public:
   fence copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) override {
     auto in = enter();
     streams_.require_usable(stream, "copy_pages");
-    std::vector<std::vector<planned_page>> by_group(work_->groups.size());
     std::vector<std::uint32_t> failed;
-    for (std::uint32_t i = 0; i < copies.size(); ++i) {
-      const page_copy& copy = copies[i];
-      require_slots(direction, copy);
-      if (copy_failures_.next_fails() || lost_)
-        failed.push_back(i);
-      else if (direction == copy_direction::within_gpu)
-        copy_within(streams_.ref(stream), copy, i, failed);
-      else
-        by_group[copy.group.value()].push_back({copy.gpu.value(), copy.host.value(), i});
-    }
-    for (std::size_t group = 0; group < by_group.size(); ++group)
-      if (!by_group[group].empty())
-        submit(streams_.ref(stream), direction, work_->groups[group], std::move(by_group[group]), failed);
+    if (direction == copy_direction::within_gpu)
+      copy_within(streams_.ref(stream), copies, failed);
+    else
+      copy_over_link(streams_.ref(stream), direction, copies, failed);
     const fence submitted = record_on(stream);
     in_flight_.push_back({submitted, static_cast<std::uint32_t>(copies.size()), std::move(failed)});
     return submitted;
@@ -328,30 +320,87 @@ private:
   }
 
   /// A page at a time: there are a few when a request is opened, and none else.
-  void copy_within(stream_ref on, const page_copy& copy, std::uint32_t position, std::vector<std::uint32_t>& failed) {
-    cudaError_t status = refusals_.next_fails() ? cudaErrorInvalidValue : cudaSuccess;
-    for (const group_memory::fragment& of : work_->groups[copy.group.value()].fragments)
+  void copy_within(stream_ref on, std::span<const page_copy> copies, std::vector<std::uint32_t>& failed) {
+    for (std::uint32_t i = 0; i < copies.size(); ++i) {
+      const page_copy& copy = copies[i];
+      require_slots(copy_direction::within_gpu, copy);
+      if (copy_failures_.next_fails() || lost_) {
+        failed.push_back(i);
+        continue;
+      }
+      cudaError_t status = refusals_.next_fails() ? cudaErrorInvalidValue : cudaSuccess;
+      for (const group_memory::fragment& of : work_->groups[copy.group.value()].fragments)
+        if (status == cudaSuccess)
+          status = cleared(cudaMemcpyAsync(of.in_slot(copy.gpu.value()), of.in_slot(copy.from.value()), of.bytes,
+                                           cudaMemcpyDeviceToDevice, on.get()));
       if (status == cudaSuccess)
-        status = cleared(cudaMemcpyAsync(of.in_slot(copy.gpu.value()), of.in_slot(copy.from.value()), of.bytes,
-                                         cudaMemcpyDeviceToDevice, on.get()));
-    if (status == cudaSuccess)
-      return;
-    failed.push_back(position);
-    ++counts_.refused_pages;
+        continue;
+      failed.push_back(i);
+      ++counts_.refused_pages;
+    }
   }
 
-  void submit(stream_ref on, copy_direction direction, const group_memory& group, std::vector<planned_page> pages,
+  /// Part by part, each of up to four times the pages of the one before: looking at a part hides behind that.
+  void copy_over_link(stream_ref on, copy_direction direction, std::span<const page_copy> copies,
+                      std::vector<std::uint32_t>& failed) {
+    copy_lane& lane = direction == copy_direction::to_host ? work_->to_host : work_->to_gpu;
+    const copy_limits& limits = planner_.limits();
+    const auto all = static_cast<std::uint32_t>(copies.size());
+    by_group_.resize(work_->groups.size());
+    lane.begin();
+    std::uint32_t part_pages = limits.part_pages_first;
+    for (std::uint32_t first = 0, end = 0; first < all; first = end) {
+      end = first + std::min(part_pages, all - first);
+      take_in(direction, copies, first, end, failed);
+      for (std::size_t group = 0; group < by_group_.size(); ++group)
+        if (!by_group_[group].empty())
+          submit(lane, on, direction, group, {first, all - end}, failed);
+      part_pages = std::min(part_pages * limits.part_growth, limits.part_pages_max);
+    }
+    if (lane.end(on) != cudaSuccess) {
+      failed.resize(copies.size());
+      std::iota(failed.begin(), failed.end(), 0u);
+    }
+    std::sort(failed.begin(), failed.end());
+  }
+
+  /// Sorts copies [first, end) into `by_group_`. Most of the time that submitting small pages takes is spent here.
+  void take_in(copy_direction direction, std::span<const page_copy> copies, std::uint32_t first, std::uint32_t end,
+               std::vector<std::uint32_t>& failed) {
+    const bool may_fail = copy_failures_.possible() || lost_;
+    if (!may_fail)
+      copy_failures_.pass(end - first);
+    for (std::uint32_t i = first; i < end;) {
+      const group_id group = copies[i].group;
+      require_slots(direction, copies[i]);
+      const group_pools& pools = work_->groups[group.value()].pools;
+      std::vector<planned_page>& pages = by_group_[group.value()];
+      pages.reserve(end - first);
+      for (; i < end && copies[i].group == group; ++i) {
+        const page_copy& copy = copies[i];
+        if (copy.gpu.value() >= pools.gpu_slots || copy.host.value() >= pools.host_slots)
+          require_slots(direction, copy);
+        if (may_fail && (copy_failures_.next_fails() || lost_))
+          failed.push_back(i);
+        else
+          pages.push_back({copy.gpu.value(), copy.host.value(), i});
+      }
+    }
+  }
+
+  void submit(copy_lane& lane, stream_ref on, copy_direction direction, std::size_t number, part_of_list part,
               std::vector<std::uint32_t>& failed) {
-    const copy_plan plan = planner_.plan(direction, group.shape, std::move(pages));
+    const group_memory& group = work_->groups[number];
+    copy_plan plan = planner_.plan(direction, group.shape, std::move(by_group_[number]), part);
     for (const copy_piece& piece : plan.pieces)
       (piece.way == copy_way::kernel   ? counts_.kernel_pages
        : piece.way == copy_way::engine ? counts_.engine_pages
                                        : counts_.staged_pages) += piece.count;
-    copy_lane& lane = direction == copy_direction::to_host ? work_->to_host : work_->to_gpu;
     const auto refused = lane.submit(on, group, plan, refusals_);
     counts_.refused_pages += refused.size();
     failed.insert(failed.end(), refused.begin(), refused.end());
-    std::sort(failed.begin(), failed.end());
+    by_group_[number] = std::move(plan.pages); // for its memory
+    by_group_[number].clear();
   }
 
   template <class Memory>
@@ -375,6 +424,7 @@ private:
   copy_planner planner_;
   std::unique_ptr<in_use> work_;
   stream_table streams_;
+  std::vector<std::vector<planned_page>> by_group_; ///< of the part that is being planned
   std::vector<submitted_copies> in_flight_;
   std::vector<device_progress::failed_copies> failed_;
   std::optional<error> lost_;

@@ -26,6 +26,8 @@ std::vector<std::byte> random_bytes(std::uint64_t count, std::uint32_t seed) {
 
 void put(std::byte* to, const std::vector<std::byte>& bytes) {
   KVFERRY_CUDA_OK(cudaMemcpy(to, bytes.data(), bytes.size(), cudaMemcpyDefault));
+  // It may return before the last bytes are there, and streams that do not block do not wait for them.
+  KVFERRY_CUDA_OK(cudaDeviceSynchronize());
 }
 
 std::uint64_t pages_gone(const cuda_under_test& d, copy_way way) {

@@ -14,6 +14,7 @@ cuda_device_options cuda_under_test::uncalibrated() {
 
 std::unique_ptr<cuda_under_test> cuda_under_test::make(std::string* why_not, cuda_device_options options) {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // or a held stream may hold others that share its queue
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);      // or a kernel's first launch may wait for a stream that is held
   auto made = cuda_device::create(0, std::move(options));
   if (!made) {
     *why_not = made.error().message;

@@ -55,6 +55,9 @@ kvferry::expected<gpu_array<T>> on_gpu(const std::vector<T>& values) {
             cudaMemcpy(made->data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
         !copied)
       return tl::unexpected(copied.error());
+  // cudaMemcpy may return before the last bytes are there, and streams that do not block do not wait for them.
+  if (auto there = cuda_right(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); !there)
+    return tl::unexpected(there.error());
   return made;
 }
 
