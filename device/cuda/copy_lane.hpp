@@ -22,8 +22,8 @@ namespace kvferry::cuda {
 /// Thread blocks of 256 threads at most. Over mapped memory: what fills the link. On the GPU: 16 MiB in a tenth of the
 /// time that the link needs for them.
 struct lane_blocks {
-  std::uint32_t to_host = 32;
-  std::uint32_t to_gpu = 64;
+  std::uint32_t to_host = 8;
+  std::uint32_t to_gpu = 16;
   std::uint32_t on_gpu = 64;
 };
 
