@@ -4,7 +4,7 @@
 namespace kvferry::test {
 
 TEST_CASE("J1: a shutdown with copies, loads and kernels in flight ends, and every later call is answered") {
-  const auto scheduler = GENERATE(scheduler_kind::stepped, scheduler_kind::threaded);
+  const auto scheduler = GENERATE(from_range(schedulers()));
   runtime_rig r(16, 16, scheduler);
   const request_id decoding = r.prefill('a', 3);
   REQUIRE(r.of->enter_decode(decoding).has_value());

@@ -5,7 +5,7 @@
 namespace kvferry::test {
 
 TEST_CASE("J8: a runtime ends in whatever state it is, under both schedulers") {
-  runtime_rig r(16, 16, GENERATE(scheduler_kind::stepped, scheduler_kind::threaded));
+  runtime_rig r(16, 16, GENERATE(from_range(schedulers())));
   SECTION("never used") { REQUIRE(r.of); } // a section without an assertion fails
   SECTION("with an open request") { r.prefill('a', 2); }
   SECTION("without its batch, which ended first") {

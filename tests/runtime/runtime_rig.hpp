@@ -10,6 +10,16 @@
 
 namespace kvferry::test {
 
+/// Both; under TSan only the one that uses no threads of the actor library, which is built without it and would be
+/// reported falsely.
+inline std::vector<scheduler_kind> schedulers() {
+#if defined(__SANITIZE_THREAD__)
+  return {scheduler_kind::stepped};
+#else
+  return {scheduler_kind::stepped, scheduler_kind::threaded};
+#endif
+}
+
 struct runtime_rig {
   explicit runtime_rig(std::uint32_t gpu_slots = 16, std::uint32_t host_slots = 16,
                        scheduler_kind scheduler = scheduler_kind::stepped) {
