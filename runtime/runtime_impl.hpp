@@ -65,10 +65,7 @@ public:
   expected<version_number> change_read(batch_id id, stream_id stream, bool begins);
   expected<step_result> step(batch_id id, const step_input& input);
 
-  /// Ends a request's actor as a crash would; for tests.
-  void kill_request(request_id request) { kill(address_of(request)); }
-
-  /// The same for any actor.
+  /// Ends an actor as a crash would; for tests.
   void kill(const address& who);
 
 private:

@@ -112,7 +112,7 @@ std::string record_of_death() {
     }
     must(rt.publish(rows, std::array{a, b}, stream));
     must(rt.advance_history({a, 12, {13}, true}, stream));
-    rt.kill_request(a);
+    rt.kill(address_of(a));
     must(rt.publish(rows, std::array{b}, stream));
     gpu->run_all();
     rt.poll();
