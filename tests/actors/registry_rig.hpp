@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "actors/page_registry.hpp"
-#include "tests/catch.hpp"
+#include "tests/actors/sent.hpp"
 #include "tests/device/rig.hpp"
 
 namespace kvferry::test {
@@ -41,7 +41,7 @@ inline configuration sparse_and_dense(std::uint32_t gpu_slots, std::uint32_t hos
   return config;
 }
 
-struct registry_rig {
+struct registry_rig : sent_messages {
   explicit registry_rig(configuration c) : config(std::move(c)), registry(config) {}
 
   /// What the registry answered to the last call of a request.
@@ -207,23 +207,6 @@ struct registry_rig {
       acknowledge_rowless();
   }
 
-  template <class Message>
-  std::size_t count() const {
-    return static_cast<std::size_t>(std::count_if(sent.begin(), sent.end(), [](const outgoing& each) {
-      return each.body.template get_if<Message>() != nullptr;
-    }));
-  }
-
-  /// The one message of its kind among what the last handling sent.
-  template <class Message>
-  Message only() const {
-    REQUIRE(count<Message>() == 1);
-    for (const outgoing& each : sent)
-      if (auto* body = each.body.template get_if<Message>())
-        return *body;
-    return {};
-  }
-
   std::size_t copies_of(move_kind kind) const {
     return static_cast<std::size_t>(
         std::count_if(under_way.begin(), under_way.end(), [&](const page_move& m) { return m.kind == kind; }));
@@ -271,7 +254,6 @@ struct registry_rig {
   copy_pages last_copies;          ///< as sent last
   std::vector<request_id> lost;    ///< request_lost
   std::vector<request_id> dropped; ///< drop_row
-  std::vector<outgoing> sent;      ///< by the last handling
   version_number versions = 0;
   bool rowless_acknowledge = true;
   std::optional<std::uint64_t> forced_hash; ///< of every block
