@@ -91,9 +91,9 @@ public:
   static route& current_route();
 
 private:
-  // Put a message of the receiver's list into its mailbox as what it is, and leave it empty. Each stands in the
-  // receiver's
-  // *_actor.cpp, beside the behaviours for the same messages, where the actor library's code for them is made anyway.
+  // Put a message of the receiver's list into its mailbox as what it is, and leave it empty. Each stands in that
+  // actor's own file, beside the behaviours for the same messages, where the actor library's code for them is made
+  // anyway.
   static void enqueue(const registry_handle& to, const address& from, std::uint64_t cause, any_message& body);
   static void enqueue(const storage_handle& to, const address& from, std::uint64_t cause, any_message& body);
   static void enqueue(const completions_handle& to, const address& from, std::uint64_t cause, any_message& body);

@@ -195,6 +195,12 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
     shown_.insert(row.request);
     told.shown.push_back({row.request, row.seq});
   }
+  out.send(std::move(done));
+  tell(std::move(told), out);
+}
+
+/// What the registry hears of rows, with all who have left since the last time; then those of them that go on.
+void batch_publisher::tell(rows_published told, outbox& out) {
   for (const row_number& left : std::exchange(left_numbers_, {}))
     told.shown.push_back(left);
   for (const departure& d : std::exchange(departed_, {})) {
@@ -202,7 +208,6 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
     (d.closing ? told.gone : told.left).push_back(d.request);
   }
   const std::vector<request_id> left = told.left;
-  out.send(std::move(done));
   out.send(std::move(told)); // first: its readers are known before a number is acknowledged from elsewhere
   for (request_id request : left)
     out.send(request, row_gone{id_});
@@ -290,15 +295,8 @@ void batch_publisher::handle(const close_batch& message, outbox& out) {
       told.shown.push_back({row.request, row.seq});
       told.left.push_back(row.request);
     }
-  for (const row_number& left : left_numbers_)
-    told.shown.push_back(left);
-  for (const departure& d : departed_)
-    (d.closing ? told.gone : told.left).push_back(d.request);
-  const std::vector<request_id> left = told.left;
   const fence_set readers = told.readers;
-  out.send(std::move(told));
-  for (request_id request : left)
-    out.send(request, row_gone{id_});
+  tell(std::move(told), out);
   if (asked_)
     out.send(published{asked_->call, version_, 0, {}, refusal{error_code::runtime_stopped, "the batch is closed", {}}});
   out.send(batch_closed{message.call, publications_, entries_, readers});

@@ -65,6 +65,7 @@ private:
   void publish_when_told(outbox& out);
   std::optional<std::vector<row_id>> rows_in_order(const publish& message) const;
   void publish_now(const publish& message, outbox& out);
+  void tell(rows_published told, outbox& out);
   bool has_news() const;
   fence_set end_readers();
   bool upload(const publish& message, published& done);

@@ -83,7 +83,7 @@ void page_registry::count_host_runs() {
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < copies_.size(); ++i) {
     const page_move& move = copies_[i];
-    if (move.kind == move_kind::load || move.kind == move_kind::branch)
+    if (goes_to_gpu(move.kind))
       continue;
     ++length;
     const page_move* next = i + 1 < copies_.size() ? &copies_[i + 1] : nullptr;

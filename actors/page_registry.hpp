@@ -93,7 +93,10 @@ private:
   claim* live_claim(request_id request);
   batch_id batch_of(request_id request) const;
 
-  /// Free and evictable host slots; 0 while somebody waits for one (rule 8).
+  /// Free and evictable host slots.
+  std::uint32_t host_room(group_id group) const;
+
+  /// The same; 0 while somebody waits for one (rule 8).
   std::uint32_t host_available(group_id group) const;
 
   // -- planning and taking slots (page_registry_slots.cpp)
@@ -117,6 +120,7 @@ private:
   host_slot take_host(group_id group);
   shortage count_shortage(group_id group, tier on, std::uint32_t needed, std::uint32_t available) const;
   void name_batches(shortage& numbers) const;
+  refusal refusal_of(error_code code, shortage numbers) const;
   refusal gpu_shortage(group_id group, std::uint32_t needed, std::uint32_t available,
                        std::uint32_t kept_named = 0) const;
   refusal host_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const;

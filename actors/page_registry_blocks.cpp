@@ -210,7 +210,7 @@ void page_registry::start_copy(block& b, move_kind kind, std::uint32_t target, b
   moves_.emplace(b.copy->move, &b);
   touched_.push_back(&b);
   page_move move{b.copy->move, kind, b.id, b.group, b.gpu, b.host, gpu_slot::none()};
-  if (kind == move_kind::load || kind == move_kind::branch) {
+  if (goes_to_gpu(kind)) {
     move.gpu = gpu_slot{target};
     if (!planted(fault::load_wait_dropped))
       before_to_gpu_.add(ledger_.fences(key_of(b.group, move.gpu)));
@@ -253,7 +253,7 @@ void page_registry::serve_waiting() {
   for (std::size_t g = 0; g < groups(); ++g) {
     wait_set& waiting = waiting_[g];
     std::vector<std::uint32_t> slots; // neighbours go to blocks in a row: one transfer reaches them
-    while (slots.size() < waiting.size() && ledger_.free_count(group_at(g), tier::host) + idle_[g].host.size() > 0)
+    while (slots.size() < waiting.size() && host_room(group_at(g)) > 0)
       slots.push_back(take_host(group_at(g)).value());
     std::ranges::sort(slots);
     for (std::uint32_t slot : slots) {

@@ -51,7 +51,7 @@ void page_registry::check_touched() const {
           *b, is_sparse(b->group), [&](const owner& o) { return needs_gpu(*b, o); },
           [&](const owner& o) -> const claim_entry& { return entry_of(*b, o); });
   for (std::size_t g = 0; g < groups(); ++g) // 6
-    KVFERRY_REQUIRE(waiting_[g].empty() || ledger_.free_count(group_at(g), tier::host) + idle_[g].host.size() == 0,
+    KVFERRY_REQUIRE(waiting_[g].empty() || host_room(group_at(g)) == 0,
                     "6: {} blocks of group {} wait for the host, where {} slots are free and {} can be taken",
                     waiting_[g].size(), g, ledger_.free_count(group_at(g), tier::host), idle_[g].host.size());
 }
@@ -75,7 +75,7 @@ void page_registry::check_all() const {
       use(key_of(b.group, b.gpu), b);
     if (b.has_host())
       use(key_of(b.group, b.host), b);
-    if (b.copy && b.copy->kind != move_kind::load && b.copy->kind != move_kind::branch)
+    if (b.copy && !goes_to_gpu(b.copy->kind))
       use(key_of(b.group, host_slot{b.copy->target}), b);
   }
   for (std::size_t g = 0; g < groups(); ++g)

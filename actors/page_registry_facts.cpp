@@ -61,10 +61,12 @@ batch_id page_registry::batch_of(request_id request) const {
   return departed == departed_.end() ? batch_id::none() : departed->second;
 }
 
-std::uint32_t page_registry::host_available(group_id group) const {
-  if (!waiting_[group.value()].empty())
-    return 0;
+std::uint32_t page_registry::host_room(group_id group) const {
   return ledger_.free_count(group, tier::host) + idle_[group.value()].host.size();
+}
+
+std::uint32_t page_registry::host_available(group_id group) const {
+  return waiting_[group.value()].empty() ? host_room(group) : 0;
 }
 
 } // namespace kvferry

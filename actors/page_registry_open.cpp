@@ -80,8 +80,10 @@ void page_registry::find_branch(matched_prefix& match, std::uint32_t depth, cons
       end, std::span{message.keys.tokens}.subspan(begin, std::min(t, left)), [&](const prefix_node& child) {
         return std::ranges::all_of(child.blocks, [&](const block* b) { return can_match(b); });
       });
-  if (match.branch_tokens * worth_a_copy < t)
-    match.branch = nullptr, match.branch_tokens = 0;
+  if (match.branch_tokens * worth_a_copy < t) {
+    match.branch = nullptr;
+    match.branch_tokens = 0;
+  }
 }
 
 /// Slots for the loads of `wanted` and for a branch, all or nothing.

@@ -90,23 +90,23 @@ refusal page_registry::gpu_shortage(group_id group, std::uint32_t needed, std::u
     code = error_code::publish_first;
   else if (published + coming >= needed)
     code = error_code::copies_in_flight;
-  if (code == error_code::publish_first)
-    name_batches(numbers);
-  return {code,
-          fmt::format("group \"{}\" is short of GPU slots: {} needed, {} available; {}",
-                      config_.groups[group.value()].name, needed, available, reason_text(code)),
-          std::move(numbers)};
+  return refusal_of(code, std::move(numbers));
 }
 
 refusal page_registry::host_shortage(group_id group, std::uint32_t needed, std::uint32_t available) const {
   shortage numbers = count_shortage(group, tier::host, needed, available);
   const bool publishing_helps = available + numbers.unpublished >= needed;
   const error_code code = publishing_helps ? error_code::publish_first : error_code::host_full;
-  if (publishing_helps)
+  return refusal_of(code, std::move(numbers));
+}
+
+refusal page_registry::refusal_of(error_code code, shortage numbers) const {
+  if (code == error_code::publish_first)
     name_batches(numbers);
   return {code,
-          fmt::format("group \"{}\" is short of host slots: {} needed, {} available; {}",
-                      config_.groups[group.value()].name, needed, available, reason_text(code)),
+          fmt::format("group \"{}\" is short of {} slots: {} needed, {} available; {}",
+                      config_.groups[numbers.group.value()].name, numbers.on == tier::gpu ? "GPU" : "host",
+                      numbers.needed, numbers.free, reason_text(code)),
           std::move(numbers)};
 }
 

@@ -28,11 +28,9 @@ void storage::handle(const copy_pages& message, outbox& out) {
 }
 
 storage::lane& storage::lane_of(const page_move& move) {
-  switch (move.kind) {
-  case move_kind::load: return to_gpu_;
-  case move_kind::branch: return move.host.is_none() ? branches_ : to_gpu_;
-  default: return to_host_;
-  }
+  if (!goes_to_gpu(move.kind))
+    return to_host_;
+  return move.host.is_none() ? branches_ : to_gpu_;
 }
 
 /// Each move is answered once: here only what never got to a stream.

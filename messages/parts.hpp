@@ -80,6 +80,9 @@ constexpr std::string_view to_string(move_kind kind) {
   return "?";
 }
 
+/// Its target is a GPU page; else a host page.
+constexpr bool goes_to_gpu(move_kind kind) { return kind == move_kind::load || kind == move_kind::branch; }
+
 struct page_move {
   move_id move;
   move_kind kind = move_kind::offload;

@@ -59,7 +59,7 @@ void tell_owners(const block_moment& before, const block_moment& after, std::vec
 void tell_copy(const block_moment& before, const block_moment& after, std::vector<block_event>& told) {
   const bool same = before.copy && after.copy && before.copy->move == after.copy->move;
   if (before.copy && !same) {
-    const bool to_gpu = before.copy->kind == move_kind::load;
+    const bool to_gpu = goes_to_gpu(before.copy->kind);
     const bool there = to_gpu ? before.loading && !after.loading && !after.gpu.is_none() : !after.host.is_none();
     if (after.failures > before.failures || (!there && !after.id.is_none() && after.copy))
       told.push_back({"the copy failed", fmt::format("move {}", before.copy->move.value())});
@@ -72,7 +72,7 @@ void tell_copy(const block_moment& before, const block_moment& after, std::vecto
   }
   if (after.copy && !same)
     told.push_back({fmt::format("queued: {} to the {}", to_string(after.copy->kind),
-                                after.copy->kind == move_kind::load ? "GPU" : "host"),
+                                goes_to_gpu(after.copy->kind) ? "GPU" : "host"),
                     fmt::format("slot {}, move {}", after.copy->target, after.copy->move.value())});
   const bool was_submitted = same && before.copy->submitted.sequence != 0;
   if (after.copy && after.copy->submitted.sequence != 0 && !was_submitted)

@@ -29,8 +29,8 @@ std::string new_user_in(slot_key slot, const outgoing& message) {
   if (const auto* copies = message.body.get_if<copy_pages>())
     for (const page_move& move : copies->moves)
       if (move.group == slot.group &&
-          (slot.on == tier::gpu ? move.kind == move_kind::load && move.gpu.value() == slot.slot
-                                : move.kind != move_kind::load && move.host.value() == slot.slot))
+          (slot.on == tier::gpu ? goes_to_gpu(move.kind) && move.gpu.value() == slot.slot
+                                : !goes_to_gpu(move.kind) && move.host.value() == slot.slot))
         user = fmt::format("block {}, {}", move.block.value(), to_string(move.kind));
   return user;
 }

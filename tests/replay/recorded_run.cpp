@@ -94,6 +94,31 @@ std::string record_of_shared_block() {
   return content_of(file.path());
 }
 
+std::string record_of_branch() {
+  scratch_file file("branch.jsonl", "");
+  configuration config = small_configuration(6);
+  config.record_path = file.path();
+  {
+    auto gpu = host_device::create();
+    auto rt = must(runtime::create(config, gpu->interface()));
+    const stream_id stream = gpu->create_stream("compute");
+    const request_id a = must(rt->open(prompt(1, 8))).request;
+    must(rt->reserve(a, 8));
+    must(rt->advance({a, 8, {9}, true}, stream));
+    auto half_way = prompt(1, 6);
+    half_way.insert(half_way.end(), {31, 32});
+    const request_id b = must(rt->open(half_way)).request;
+    for (int round = 0; round < 2; ++round) {
+      rt->poll();
+      gpu->run_all();
+    }
+    rt->poll();
+    for (request_id each : {a, b})
+      must(rt->close(each));
+  }
+  return content_of(file.path());
+}
+
 std::string record_of_death() {
   scratch_file file("death.jsonl", "");
   configuration config = small_configuration(16);

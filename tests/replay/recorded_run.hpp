@@ -14,6 +14,9 @@ std::string record_of_shared_block();
 /// A request's actor dies in the middle of its work.
 std::string record_of_death();
 
+/// Request 2 leaves block 2 of request 1 half way: block 3 begins as a copy of it.
+std::string record_of_branch();
+
 /// A small workload through kvferry-serve's engine.
 std::string record_of_workload(serve::serve_options options, std::uint32_t requests);
 

@@ -51,6 +51,14 @@ TEST_CASE("the life of a request is told: its calls, its blocks, its rows, its e
                         "rebound: request 2", "close_request", "let go by request 2", "request_closed"});
 }
 
+TEST_CASE("the life of a block that begins as a copy is told: the copy goes to the GPU") {
+  auto story = trace_of(record_of_branch()).life_of(block_id{3});
+  REQUIRE(story);
+  require_told(*story,
+               {"queued: branch to the GPU · slot 2", "allocated for request 2 · GPU slot 2",
+                "submitted: the copy ends with fence", "copied: branch is done · GPU slot 2", "let go by request 2"});
+}
+
 TEST_CASE("a life that the record does not know is refused by name") {
   const trace record = trace_of(record_of_shared_block());
   REQUIRE(record.life_of(block_id{77}).error().message == "the record does not know block 77");
