@@ -1,5 +1,7 @@
 #include "actors/actor_environment.hpp"
 
+#include "messages/message_kind.hpp"
+
 namespace kvferry {
 
 void actor_environment::add(request_id id, request_handle handle) {
@@ -65,6 +67,10 @@ std::size_t actor_environment::dynamic_actors() const {
   return requests_.size() + batches_.size();
 }
 
+void actor_environment::tell_strategy(const address& to, std::size_t kind) const {
+  strategy->handling(actor_key_of(to), message_kinds()[kind].name);
+}
+
 actor_environment::route& actor_environment::current_route() {
   thread_local route current;
   return current;
@@ -72,6 +78,8 @@ actor_environment::route& actor_environment::current_route() {
 
 void actor_environment::post(const address& from, std::uint64_t cause, outgoing message) {
   if (message.to.kind == actor_kind::engine) {
+    if (strategy != nullptr)
+      strategy->told_engine(actor_key_of(from));
     to_engine(from, cause, std::move(message.body));
     return;
   }

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "actors/caf_compat.hpp"
+#include "kvferry/delivery.hpp"
 #include "messages/any_message.hpp"
 
 namespace kvferry {
@@ -42,6 +43,9 @@ public:
 
   /// Null: nobody is told (only counted).
   handling_observer* observer = nullptr;
+
+  /// Null: nobody chooses the order of messages, and nobody is told what it depends on.
+  delivery_strategy* strategy = nullptr;
 
   /// Takes messages under `stepped` instead of a mailbox; empty under `threaded`.
   std::function<void(caf_bridge::held_message)> hold;
@@ -78,6 +82,8 @@ public:
   handling_observer::begun begin_handling(const address& from, const address& to, std::uint64_t cause, std::size_t kind,
                                           void* body) {
     handled_.fetch_add(1, std::memory_order_relaxed);
+    if (strategy != nullptr) [[unlikely]]
+      tell_strategy(to, kind);
     return observer == nullptr ? handling_observer::begun{0, body} : observer->handling(from, to, cause, kind, body);
   }
 
@@ -91,6 +97,8 @@ public:
   static route& current_route();
 
 private:
+  void tell_strategy(const address& to, std::size_t kind) const;
+
   // Put a message of the receiver's list into its mailbox as what it is, and leave it empty. Each stands in that
   // actor's own file, beside the behaviours for the same messages, where the actor library's code for them is made
   // anyway.

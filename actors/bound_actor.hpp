@@ -30,8 +30,8 @@ public:
   /// Under `stepped` a message waits outside of the mailbox until its delivery is chosen.
   void enqueue(caf::mailbox_element_ptr element, caf::execution_unit* unit) override {
     if (environment_.hold && !environment_.delivering) {
-      const auto& route = actor_environment::current_route();
-      environment_.hold({this->ctrl(), std::move(element), route.from, route.to});
+      const auto& route = actor_environment::current_route(); // another's: the actor library itself sends this
+      environment_.hold({this->ctrl(), std::move(element), route.to == self_ ? route.from : self_, self_});
       return;
     }
     super::enqueue(std::move(element), unit);
@@ -56,6 +56,9 @@ protected:
       watch(body.request);
     try {
       handle_in_state(body, out);
+    } catch (const contract_failure&) { // whoever asked for it knows what it is
+      this->quit(caf::exit_reason::unhandled_exception);
+      return;
     } catch (const std::exception& broken) {
       std::fprintf(stderr, "kvferry: %s ends in %s: %s\n", to_string(self_).c_str(), Message::info.name.data(),
                    broken.what());

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "kvferry/delivery.hpp"
 #include "kvferry/ids.hpp"
 #include "messages/fields.hpp"
 
@@ -42,6 +43,15 @@ struct address {
   friend auto operator<=>(const address&, const address&) = default;
   KVFERRY_FIELDS(address, kind, number)
 };
+
+/// The same as callers see it; `address_of` is its inverse.
+constexpr actor_key actor_key_of(const address& who) {
+  return actor_key{static_cast<std::uint64_t>(who.kind) << 56 | who.number};
+}
+constexpr address address_of(actor_key key) {
+  const auto bits = static_cast<std::uint64_t>(key);
+  return {static_cast<actor_kind>(bits >> 56), bits & ((std::uint64_t{1} << 56) - 1)};
+}
 
 inline address address_of(request_id id) { return {actor_kind::request_cache, id.value()}; }
 inline address address_of(batch_id id) { return {actor_kind::batch_publisher, id.value()}; }

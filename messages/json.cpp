@@ -44,6 +44,8 @@ std::string to_string(const address& who) {
   return std::string{to_string(who.kind)};
 }
 
+std::string to_string(actor_key who) { return to_string(address_of(who)); }
+
 std::optional<address> parse_address(std::string_view name) {
   const std::size_t slash = name.find('/');
   address found;

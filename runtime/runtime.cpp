@@ -5,9 +5,13 @@
 
 namespace kvferry {
 
-expected<std::unique_ptr<runtime>> runtime::create(const configuration& config, std::shared_ptr<device> target) {
+expected<std::unique_ptr<runtime>> runtime::create(const configuration& config, std::shared_ptr<device> target,
+                                                   delivery_strategy* deliver_by) {
   if (auto right = validate(config); !right)
     return tl::unexpected<error>{right.error()};
+  if (deliver_by != nullptr && config.scheduler != scheduler_kind::stepped)
+    return fail(error_code::invalid_configuration,
+                "scheduler is threaded, but a delivery_strategy chooses the order of messages under stepped alone");
   std::unique_ptr<message_recorder> recorder;
   if (!config.record_path.empty()) {
     auto created = message_recorder::create(config.record_path, config);
@@ -18,8 +22,8 @@ expected<std::unique_ptr<runtime>> runtime::create(const configuration& config, 
   auto pools = target->make_pools(config);
   if (!pools)
     return tl::unexpected<error>{pools.error()};
-  return std::unique_ptr<runtime>{
-      new runtime{std::make_unique<runtime_impl>(config, std::move(target), std::move(*pools), std::move(recorder))}};
+  return std::unique_ptr<runtime>{new runtime{
+      std::make_unique<runtime_impl>(config, std::move(target), std::move(*pools), std::move(recorder), deliver_by)}};
 }
 
 runtime::runtime(std::unique_ptr<runtime_impl> impl) : impl_(std::move(impl)) {}

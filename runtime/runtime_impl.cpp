@@ -7,16 +7,18 @@
 namespace kvferry {
 
 runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<device> target,
-                           std::vector<group_pools> memory, std::unique_ptr<message_recorder> recorder)
+                           std::vector<group_pools> memory, std::unique_ptr<message_recorder> recorder,
+                           delivery_strategy* strategy)
     : config(configured), pools(std::move(memory)), system_config_(configured), system_(system_config_),
       device_(std::move(target)), recorder_(std::move(recorder)) {
   environment_.observer = recorder_.get();
+  environment_.strategy = strategy;
   environment_.to_engine = [this](address from, std::uint64_t cause, any_message body) {
     port_.push({from, cause, std::move(body)});
   };
   if (config.scheduler == scheduler_kind::stepped) {
     stepped_ = std::make_unique<stepped_delivery>(
-        environment_, dynamic_cast<caf_bridge::stepped_coordinator&>(system_.scheduler()), config.order, config.seed);
+        environment_, dynamic_cast<caf_bridge::stepped_coordinator&>(system_.scheduler()), config, strategy);
     environment_.hold = [this](caf_bridge::held_message message) { stepped_->hold(std::move(message)); };
   }
   environment_.registry = spawn_page_registry(system_, environment_, config);
@@ -31,9 +33,9 @@ runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<devi
 runtime_impl::~runtime_impl() { shut_down(); }
 
 device& runtime_impl::device_of(const address& who, std::unique_ptr<recording_device>& place) {
-  if (!recorder_)
+  if (!recorder_ && environment_.strategy == nullptr)
     return *device_;
-  place = std::make_unique<recording_device>(*device_, *recorder_, who);
+  place = std::make_unique<recording_device>(*device_, recorder_.get(), environment_.strategy, who);
   return *place;
 }
 
@@ -41,6 +43,22 @@ device& runtime_impl::device_of(const address& who, std::unique_ptr<recording_de
 void runtime_impl::run() {
   if (stepped_)
     stepped_->run();
+}
+
+/// Every message, whatever a strategy would leave for later.
+void runtime_impl::run_dry() {
+  if (stepped_)
+    while (stepped_->run_one()) {
+    }
+}
+
+/// Of what a strategy leaves for later, only what the answer needs.
+void runtime_impl::run_until_answered(call_id id) {
+  if (environment_.strategy != nullptr)
+    for (settle_arrivals(); !pending_.at(id).reply && stepped_->run_one();)
+      settle_arrivals();
+  run();
+  settle_arrivals();
 }
 
 void runtime_impl::settle_arrivals() {
@@ -121,8 +139,7 @@ void runtime_impl::request_was_lost(request_id request) {
 }
 
 expected<any_message> runtime_impl::take_reply(call_id id) {
-  run();
-  settle_arrivals();
+  run_until_answered(id);
   while (!pending_.at(id).reply) {
     std::optional<engine_port::arrival> next;
     if (!stepped_ && !port_.failure())
@@ -289,7 +306,7 @@ leftovers runtime_impl::shut_down() {
   if (left_)
     return *left_;
   leftovers left;
-  run();
+  run_dry();
   settle_arrivals();
   if (!port_.failure())
     if (auto told = wait_for<counters_told>(call(request_id::none(), query_counters{}))) {
@@ -305,10 +322,10 @@ leftovers runtime_impl::shut_down() {
     recorder_->input(address{actor_kind::engine, 0}, end_of_run{});
   stopping_ = true;
   environment_.stop_all();
-  run();
+  run_dry();
   system_.await_all_actors_done(); // until then actors read the handles
   environment_.clear();
-  run();
+  run_dry();
   if (recorder_)
     recorder_->flush();
   left_ = left;

@@ -25,7 +25,7 @@ namespace kvferry {
 class runtime_impl {
 public:
   runtime_impl(const configuration& config, std::shared_ptr<device> target, std::vector<group_pools> pools,
-               std::unique_ptr<message_recorder> recorder);
+               std::unique_ptr<message_recorder> recorder, delivery_strategy* strategy);
   ~runtime_impl();
 
   const configuration config;
@@ -65,8 +65,11 @@ public:
   expected<version_number> change_read(batch_id id, stream_id stream, bool begins);
   expected<step_result> step(batch_id id, const step_input& input);
 
-  /// Ends an actor as a crash would; for tests.
+  // -- for tests (test_hooks.cpp)
+
+  /// Ends an actor as a crash would.
   void kill(const address& who);
+  void repeat_completion(fence submitted) { send(copy_completed{submitted, {}}); }
 
 private:
   struct batch_state {
@@ -103,6 +106,8 @@ private:
   template <class... Where, class Message>
   call_id call(request_id about, Message message, Where... where);
   void run();
+  void run_dry();
+  void run_until_answered(call_id id);
   void settle_arrivals();
   void arrive(engine_port::arrival message);
   void request_was_opened(const request_opened& done);

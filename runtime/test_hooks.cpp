@@ -24,6 +24,15 @@ expected<void> kill([[maybe_unused]] runtime& of, [[maybe_unused]] const address
 
 } // namespace
 
+expected<void> repeat_completion([[maybe_unused]] runtime& of, [[maybe_unused]] fence submitted) {
+#if KVFERRY_TEST_HOOKS
+  test_access::internals_of(of).repeat_completion(submitted);
+  return {};
+#else
+  return fail(error_code::invalid_argument, "completions can be repeated in builds with KVFERRY_TEST_HOOKS only");
+#endif
+}
+
 expected<void> kill_request(runtime& of, request_id request) { return kill(of, address_of(request)); }
 
 expected<void> kill_publisher(runtime& of, batch_id batch) {

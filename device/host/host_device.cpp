@@ -143,6 +143,22 @@ public:
     return run_next();
   }
 
+  bool run_to_fence(stream_id stream) override {
+    auto lock = enter();
+    run_clock clock(run_time_ns_);
+    const std::uint32_t at = order_.index_of(stream);
+    const std::uint32_t passed = queues_.passed_sequence(at);
+    bool ran = false;
+    for (; queues_.passed_sequence(at) == passed && queues_.can_run(at); ran = true)
+      run(queues_.take_of(at));
+    return ran;
+  }
+
+  bool can_run(stream_id stream) const override {
+    auto lock = enter();
+    return queues_.can_run(order_.index_of(stream));
+  }
+
   void run_all() override {
     auto lock = enter();
     run_clock clock(run_time_ns_);
@@ -299,11 +315,14 @@ private:
 
   bool run_next() {
     auto next = drive_ == drive_mode::random ? queues_.take_random(random_) : queues_.take_oldest();
-    if (!next)
-      return false;
-    running_operation running(*this, *next);
-    runner_.run(*next);
-    return true;
+    if (next)
+      run(*next);
+    return next.has_value();
+  }
+
+  void run(const operation& next) {
+    running_operation running(*this, next);
+    runner_.run(next);
   }
 
   std::shared_ptr<host_memory> staging_of(std::span<const table_entry> entries) const {

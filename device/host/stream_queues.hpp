@@ -61,6 +61,12 @@ public:
   /// Takes the next operation of any stream whose next can run.
   std::optional<operation> take_random(std::mt19937_64& random);
 
+  /// The stream's next operation can run.
+  bool can_run(std::uint32_t stream) const { return can_run(streams_[stream]); }
+
+  /// Takes it. REQUIRES: it can run.
+  operation take_of(std::uint32_t stream) { return take(stream); }
+
   /// A taken operation has run.
   void ran(const stamp& at, bool is_fence);
 

@@ -6,7 +6,7 @@
 
 #include "examples/pages/mixing.hpp"
 #include "examples/serve/content.hpp"
-#include "examples/serve/progress_bar.hpp"
+#include "examples/terminal/progress_bar.hpp"
 
 namespace serve {
 namespace {
@@ -25,7 +25,7 @@ engine::engine(const serve_options& options, const workload& requests, const pag
       log_(log), clock_(steps), control_(layout, stream), arrivals_(requests) {}
 
 kvferry::expected<void> engine::run() {
-  progress_bar progress(requests_.requests.size());
+  terminal::progress_bar progress(requests_.requests.size());
   while (!done()) {
     if (auto ran = run_step(); !ran)
       return ran;

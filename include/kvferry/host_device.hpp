@@ -106,6 +106,12 @@ public:
   /// Runs one operation; false when none can run.
   virtual bool run_one() = 0;
 
+  /// Runs operations of one stream up to its next fence, whatever the drive mode; false when none can run.
+  virtual bool run_to_fence(stream_id stream) = 0;
+
+  /// The stream's next operation can run.
+  virtual bool can_run(stream_id stream) const = 0;
+
   /// Runs until nothing is left that can run.
   virtual void run_all() = 0;
 

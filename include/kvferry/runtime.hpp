@@ -20,6 +20,7 @@
 
 namespace kvferry {
 
+class delivery_strategy;
 class device;
 class runtime_impl;
 
@@ -86,8 +87,10 @@ struct blocker {
 class runtime {
 public:
   /// Validates `config`, makes the pools on `target` and starts the actors.
-  /// Errors: invalid_configuration, out_of_memory, io_error (the record file).
-  static expected<std::unique_ptr<runtime>> create(const configuration& config, std::shared_ptr<device> target);
+  /// `deliver_by` (kvferry/delivery.hpp), which outlives the runtime, chooses the order of messages under `stepped`;
+  /// null: `config.order` does. Errors: invalid_configuration, out_of_memory, io_error (the record file).
+  static expected<std::unique_ptr<runtime>> create(const configuration& config, std::shared_ptr<device> target,
+                                                   delivery_strategy* deliver_by = nullptr);
 
   /// Ends in bounded time, with work in flight too. Open requests are dropped.
   ~runtime();

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "kvferry/error.hpp"
+#include "kvferry/fence.hpp"
 #include "kvferry/ids.hpp"
 
 namespace kvferry {
@@ -20,5 +21,9 @@ expected<void> plant_fault(std::string_view name);
 expected<void> kill_request(runtime& of, request_id request);
 expected<void> kill_publisher(runtime& of, batch_id batch);
 expected<void> kill_actor(runtime& of, std::string_view name);
+
+/// Tells storage of the end of a submission, as a device would that reports one twice, or when nobody waits any more.
+/// The message is on its way when this returns. Errors: invalid_argument: a build without KVFERRY_TEST_HOOKS.
+expected<void> repeat_completion(runtime& of, fence submitted);
 
 } // namespace kvferry

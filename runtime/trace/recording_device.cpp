@@ -38,43 +38,60 @@ std::uint64_t content_of(std::span<const table_entry> entries) {
   return mixer.result();
 }
 
+void recording_device::tell(stream_id on, std::optional<fence> recorded) const {
+  if (strategy_ != nullptr)
+    strategy_->called_device(actor_key_of(caller_), on, recorded);
+}
+
 stream_id recording_device::create_stream(std::string_view name) {
   const stream_id made = target_.create_stream(name);
-  recorder_.called(caller_, device_create_stream{std::string{name}, made});
+  if (recorder_ != nullptr)
+    recorder_->called(caller_, device_create_stream{std::string{name}, made});
   return made;
 }
 
 fence recording_device::record(stream_id stream) {
   const fence recorded = target_.record(stream);
-  recorder_.called(caller_, device_record{stream, recorded});
+  if (recorder_ != nullptr)
+    recorder_->called(caller_, device_record{stream, recorded});
+  tell(stream, recorded);
   return recorded;
 }
 
 void recording_device::wait(stream_id stream, const fence_set& fences) {
   target_.wait(stream, fences);
-  recorder_.called(caller_, device_wait{stream, fences});
+  if (recorder_ != nullptr)
+    recorder_->called(caller_, device_wait{stream, fences});
+  tell(stream, {});
 }
 
 fence recording_device::copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) {
   const fence submitted = target_.copy_pages(stream, direction, copies);
-  recorder_.called(
-      caller_, device_copy_pages{stream, direction == copy_direction::to_host, direction == copy_direction::within_gpu,
-                                 static_cast<std::uint32_t>(copies.size()), content_of(copies), submitted});
+  if (recorder_ != nullptr)
+    recorder_->called(caller_,
+                      device_copy_pages{stream, direction == copy_direction::to_host,
+                                        direction == copy_direction::within_gpu,
+                                        static_cast<std::uint32_t>(copies.size()), content_of(copies), submitted});
+  tell(stream, submitted);
   return submitted;
 }
 
 expected<std::unique_ptr<device_memory>> recording_device::allocate_staging(std::uint64_t bytes) {
   auto memory = target_.allocate_staging(bytes);
+  if (recorder_ == nullptr)
+    return memory;
   device_allocate_staging call{bytes, {}};
   if (!memory)
     call.refused = refusal{memory.error().code, memory.error().message, memory.error().numbers};
-  recorder_.called(caller_, std::move(call));
+  recorder_->called(caller_, std::move(call));
   return memory;
 }
 
 void recording_device::write_tables(stream_id stream, device_memory& tables, std::span<const table_entry> entries) {
   target_.write_tables(stream, tables, entries);
-  recorder_.called(caller_, device_write_tables{stream, entries.size(), content_of(entries)});
+  if (recorder_ != nullptr)
+    recorder_->called(caller_, device_write_tables{stream, entries.size(), content_of(entries)});
+  tell(stream, {});
 }
 
 } // namespace kvferry

@@ -1,8 +1,9 @@
-// The device as an actor sees it while a recorder looks on: every call goes through to the device, and is recorded with
-// its answer.
+// The device as an actor sees it while a recorder or a delivery strategy looks on: every call goes through to the
+// device, is recorded with its answer, and the strategy is told which stream it was about.
 #pragma once
 
 #include "device/device.hpp"
+#include "kvferry/delivery.hpp"
 #include "runtime/message_recorder.hpp"
 
 namespace kvferry {
@@ -13,9 +14,9 @@ std::uint64_t content_of(std::span<const table_entry> entries);
 
 class recording_device final : public device {
 public:
-  /// `caller` is the actor that has this device. All three outlive it.
-  recording_device(device& target, message_recorder& recorder, const address& caller)
-      : target_(target), recorder_(recorder), caller_(caller) {}
+  /// `caller` is the actor that has this device. All outlive it; recorder and strategy may be null.
+  recording_device(device& target, message_recorder* recorder, delivery_strategy* strategy, const address& caller)
+      : target_(target), recorder_(recorder), strategy_(strategy), caller_(caller) {}
 
   expected<std::vector<group_pools>> make_pools(const configuration& config) override {
     return target_.make_pools(config); // no actor calls it
@@ -33,8 +34,11 @@ public:
   void write_tables(stream_id stream, device_memory& tables, std::span<const table_entry> entries) override;
 
 private:
+  void tell(stream_id on, std::optional<fence> recorded) const;
+
   device& target_;
-  message_recorder& recorder_;
+  message_recorder* const recorder_;
+  delivery_strategy* const strategy_;
   const address caller_;
 };
 

@@ -126,7 +126,7 @@ std::string record_of_death() {
   {
     auto gpu = host_device::create();
     runtime_impl rt{config, gpu->interface(), must(gpu->interface()->make_pools(config)),
-                    must(message_recorder::create(config.record_path, config))};
+                    must(message_recorder::create(config.record_path, config)), nullptr};
     const batch_id rows = must(rt.create_batch({.rows = 2, .max_blocks = 8}));
     const stream_id stream = gpu->create_stream("compute");
     const request_id a = must(rt.open(prompt(1, 12), {})).request;

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace serve {
+namespace terminal {
 
 class progress_bar {
 public:
@@ -46,4 +46,4 @@ private:
   std::chrono::steady_clock::time_point next_;
 };
 
-} // namespace serve
+} // namespace terminal
