@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/planted_fault.hpp"
 #include "kvferry/contract.hpp"
 
 namespace kvferry {
@@ -101,7 +102,7 @@ void batch_publisher::depart(request_id request, bool closing, outbox& out) {
       std::find_if(departed_.begin(), departed_.end(), [&](const departure& d) { return d.request == request; });
   if (known != departed_.end()) {
     known->closing = known->closing || closing;
-  } else if (shown_.contains(request)) {
+  } else if (shown_.contains(request) && !planted(fault::gone_at_leaving)) {
     departed_.push_back({request, closing});
   } else if (closing) {
     out.send(rows_published{id_, 0, {}, {request}, {}, {}});
@@ -135,7 +136,9 @@ bool batch_publisher::shows(const row_number& wanted) const {
 }
 
 void batch_publisher::publish_when_told(outbox& out) {
-  if (!asked_ || !std::all_of(asked_->seen.begin(), asked_->seen.end(), [&](const row_number& w) { return shows(w); }))
+  const bool waits = asked_ && !planted(fault::seen_ignored);
+  if (!asked_ ||
+      (waits && !std::all_of(asked_->seen.begin(), asked_->seen.end(), [&](const row_number& w) { return shows(w); })))
     return;
   publish message = std::move(*asked_);
   asked_.reset();

@@ -26,15 +26,28 @@ void page_registry::begin(claim* caller) {
   touched_.clear();
 }
 
+/// A row shows nothing while its request's pages are loaded; that it does again is a change with a number of its own,
+/// else a publication could not wait for it.
+void page_registry::number_ended_loads() {
+  std::erase_if(loads_ended_, [&](request_id request) {
+    const claim* c = live_claim(request);
+    const bool ended = c != nullptr && (c->loads == 0 || planted(fault::ready_before_loads));
+    return !ended || !(c->active || c->load_lost);
+  });
+  for (request_id request : loads_ended_)
+    number(*live_claim(request));
+}
+
 void page_registry::finish(outbox& out) {
   serve_waiting();
+  number_ended_loads();
 
   grant* granted = grant_of(reply_);
   for (claim* c : std::exchange(changed_, {})) {
     c->numbered = false;
     if (c == caller_ && granted != nullptr) {
       granted->changes = std::exchange(c->changes, {});
-    } else if (!c->changes.empty()) {
+    } else if (!c->changes.empty() && std::ranges::find(loads_ended_, c->id) == loads_ended_.end()) {
       out.send(c->id, owners_rebound{c->seq, std::exchange(c->changes, {})});
     }
   }
@@ -58,7 +71,7 @@ void page_registry::finish(outbox& out) {
   if (!cancels_.empty())
     out.send(cancel_copies{std::exchange(cancels_, {})});
   if (!std::holds_alternative<std::monostate>(reply_)) {
-    if (reply_waits_for_.empty())
+    if (reply_waits_for_.empty() || planted(fault::grant_before_submission))
       send_reply(out, caller_->id, std::move(reply_));
     else // rule 5: a fence is named only after it was enqueued
       parked_.push_back({caller_->id, std::exchange(reply_waits_for_, {}), std::move(reply_)});
@@ -66,12 +79,10 @@ void page_registry::finish(outbox& out) {
   reply_waits_for_.clear();
   reply_ = std::monostate{};
 
-  for (request_id request : std::exchange(loads_ended_, {}))
-    if (claim* c = live_claim(request); c != nullptr && (c->active || c->load_lost) && c->loads == 0) {
-      loads_done done{c->seq, {}, c->blocks, c->load_lost};
-      c->load_lost = false;
-      out.send(request, std::move(done));
-    }
+  for (request_id request : std::exchange(loads_ended_, {})) {
+    claim& c = *live_claim(request);
+    out.send(request, loads_done{c.seq, std::exchange(c.changes, {}), c.blocks, std::exchange(c.load_lost, false)});
+  }
   if (!watching_ && ledger_.any_fenced()) {
     watching_ = true;
     out.send(watch_fences{ledger_.awaited()});
@@ -209,7 +220,7 @@ void page_registry::handle(const request_down& message, outbox& out) {
   begin(nullptr);
   std::erase_if(parked_, [&](const parked_reply& p) { return p.to == message.request; });
   std::erase(suspended_, message.request);
-  change_claim(*c, [](claim& dead) { dead.active = false; });
+  change_claim(*c, [](claim& dead) { dead.active = planted(fault::ghost_blocks); });
   c->ghost = true;
   out.send(request_lost{message.request});
   if (gone_.contains(message.request)) {

@@ -150,6 +150,7 @@ private:
   void unpin(block& b);
   void defer(block& b);
   void serve_waiting();
+  void number_ended_loads();
   void settle_table(claim& c);
 
   /// Changes a claim and keeps the blocks' counts of blockers right.

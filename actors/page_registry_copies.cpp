@@ -55,7 +55,7 @@ void page_registry::handle(const copies_done& message, outbox& out) {
       ++b.failures;
       ++counters_.copies_failed;
     }
-    const bool ok = result.outcome == move_outcome::completed;
+    const bool ok = result.outcome == move_outcome::completed || planted(fault::failed_copy_counts);
     switch (copy.kind) {
     case move_kind::offload:
     case move_kind::spill: offload_done(b, copy, ok); break;
@@ -79,7 +79,7 @@ std::uint64_t page_bytes(const group_config& group) {
 } // namespace
 
 void page_registry::offload_done(block& b, const block_copy& copy, bool ok) {
-  const bool discard = std::exchange(b.discard_copy, false);
+  const bool discard = std::exchange(b.discard_copy, false) && !planted(fault::void_spill_used);
   if (!ok || discard) {
     ledger_.give_back(key_of(b.group, host_slot{copy.target}));
   } else {
@@ -139,7 +139,7 @@ void page_registry::load_done(block& b, const block_copy& copy, bool ok) {
     give_up_gpu(b);
   }
   for (const owner& o : waiting) // told when their last load has ended
-    if (o.request->loads == 0 &&
+    if ((o.request->loads == 0 || planted(fault::ready_before_loads)) &&
         std::find(loads_ended_.begin(), loads_ended_.end(), o.request->id) == loads_ended_.end())
       loads_ended_.push_back(o.request->id);
   if (!ok) {

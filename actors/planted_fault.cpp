@@ -10,7 +10,7 @@ namespace kvferry {
 
 expected<void> plant_fault([[maybe_unused]] std::string_view name) {
 #if KVFERRY_TEST_HOOKS
-  static constexpr std::array<std::pair<std::string_view, fault>, 8> names{{
+  static constexpr std::array<std::pair<std::string_view, fault>, 15> names{{
       {"none", fault::none},
       {"copy_wait_dropped", fault::copy_wait_dropped},
       {"load_wait_dropped", fault::load_wait_dropped},
@@ -19,6 +19,13 @@ expected<void> plant_fault([[maybe_unused]] std::string_view name) {
       {"retry_forgotten", fault::retry_forgotten},
       {"host_page_under_load", fault::host_page_under_load},
       {"tier_before_copy_done", fault::tier_before_copy_done},
+      {"grant_before_submission", fault::grant_before_submission},
+      {"seen_ignored", fault::seen_ignored},
+      {"gone_at_leaving", fault::gone_at_leaving},
+      {"ghost_blocks", fault::ghost_blocks},
+      {"void_spill_used", fault::void_spill_used},
+      {"failed_copy_counts", fault::failed_copy_counts},
+      {"ready_before_loads", fault::ready_before_loads},
   }};
   std::string all;
   for (const auto& [known, which] : names) {

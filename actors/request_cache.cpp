@@ -257,7 +257,7 @@ void request_cache::handle(const owners_rebound& message, outbox& out) {
 }
 
 void request_cache::handle(const loads_done& message, outbox& out) {
-  seq_ = std::max(seq_, message.seq);
+  apply(message.seq, message.changes);
   if (message.blocks < table_.blocks())
     table_.resize(message.blocks);
   history_ = std::min(history_, table_.blocks() * tokens_per_block_);

@@ -106,6 +106,9 @@ void registry_rig::take(const outgoing& each) {
     ++r.rebounds;
     apply(r, rebound->changes);
   } else if (auto* loaded = each.body.get_if<loads_done>()) {
+    REQUIRE(loaded->seq > r.seq); // its row shows its pages again: a publication must be able to wait for that
+    r.seq = loaded->seq;
+    apply(r, loaded->changes);
     r.blocks = loaded->blocks;
     r.history = std::min(r.history, loaded->blocks * block_tokens);
     r.loads.push_back(*loaded);
