@@ -15,6 +15,7 @@ namespace scenarios {
 /// Where a request's blocks are, by ordinal.
 struct pages_step {
   static constexpr std::string_view word = "pages";
+  static constexpr bool only_looks = true;
   request_name request;
   group_ref group;
   std::vector<place> places;
@@ -31,6 +32,7 @@ void visit_fields(auto& v, pages_step& s) {
 /// What the device's tables show of a request.
 struct published_step {
   static constexpr std::string_view word = "published";
+  static constexpr bool only_looks = true;
   request_name request;
   batch_name batch;
   group_ref group;
@@ -50,6 +52,7 @@ void visit_fields(auto& v, published_step& s) {
 
 struct remember_step {
   static constexpr std::string_view word = "remember";
+  static constexpr bool only_looks = true;
   place_name as;
   group_ref group;
   owned_block block;
@@ -63,6 +66,7 @@ void visit_fields(auto& v, remember_step& s) {
 
 struct same_page_step {
   static constexpr std::string_view word = "same_page";
+  static constexpr bool only_looks = true;
   group_ref group;
   std::vector<block_or_place> blocks;
   bool same = true; ///< false: no two of them
@@ -76,6 +80,7 @@ void visit_fields(auto& v, same_page_step& s) {
 
 struct blockers_step {
   static constexpr std::string_view word = "blockers";
+  static constexpr bool only_looks = true;
   request_name request;
   group_ref group;
   std::uint32_t ordinal = 0;
@@ -93,6 +98,7 @@ void visit_fields(auto& v, blockers_step& s) {
 
 struct dense_ready_step {
   static constexpr std::string_view word = "dense_ready";
+  static constexpr bool only_looks = true;
   request_name request;
   group_ref group;
   std::optional<refusal> refused;
@@ -119,6 +125,7 @@ inline constexpr std::array<std::string_view, 14> counter_names{
 /// How much was counted since the last mark, by counter.
 struct counted_step {
   static constexpr std::string_view word = "counted";
+  static constexpr bool only_looks = true;
   std::map<std::string, std::uint64_t> counts;
 };
 

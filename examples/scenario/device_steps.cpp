@@ -13,16 +13,33 @@ void world::poll() {
   note_ready(runtime_->take_ready());
 }
 
-/// Until a round brings nothing new.
+/// Until two rounds bring nothing new: what a completion makes possible may be submitted by the next poll only.
 void world::settle() {
   constexpr int rounds_max = 1000;
-  for (int round = 0; round < rounds_max; ++round) {
+  if (options_.waits_for_all)
+    options_.waits_for_all(true);
+  int idle = 0;
+  for (int round = 0; round < rounds_max && idle < 2; ++round) {
     device_->run_all();
     poll();
-    if (!device_->run_one())
-      return;
+    idle = device_->run_one() ? 0 : idle + 1;
   }
-  find(fmt::format("the device has work for ever: {} rounds were not enough", rounds_max));
+  if (options_.waits_for_all)
+    options_.waits_for_all(false);
+  if (idle < 2)
+    find(fmt::format("the device has work for ever: {} rounds were not enough", rounds_max));
+}
+
+/// Until it may run, as an engine would: it goes on at once. An order that lets no message through cannot go on for
+/// ever.
+void world::wait_for_loads(const request_record& r) {
+  constexpr int rounds_max = 3;
+  for (int round = 0; round < rounds_max && r.status == request_record::state::loading; ++round) {
+    device_->run_all();
+    poll();
+  }
+  if (r.status == request_record::state::loading)
+    settle();
 }
 
 void world::check_ready(const std::optional<std::vector<request_name>>& wanted, const std::vector<lost_load>& lost) {
@@ -103,6 +120,7 @@ void world::run(const kill_step& step) {
     return;
   if (step.request) {
     if (request_record* r = known(*step.request); r != nullptr && took(kvferry::kill_request(*runtime_, r->id), {})) {
+      killed_ = options_.any_order;
       r->status = request_record::state::lost;
       note_left(*r, step.request->text); // the next publication is without its row
     }

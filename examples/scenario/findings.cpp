@@ -9,6 +9,25 @@ namespace scenarios {
 
 void world::find(std::string what) { findings_.push_back({step_, step_text_, with_names(std::move(what))}); }
 
+/// Under any_order: a refusal that the engine lives with.
+bool world::done_without(const kvferry::error& why) {
+  using code = kvferry::error_code;
+  if (!options_.any_order)
+    return false;
+  switch (why.code) {
+  case code::gpu_full:
+  case code::host_full:
+  case code::out_of_memory: return true;
+  case code::actor_died: return killed_;
+  case code::invalid_argument:
+  case code::wrong_status:
+  case code::unknown_request:
+  case code::must_recompute:
+  case code::not_published: return !as_planned();
+  default: return false;
+  }
+}
+
 /// "request 3" as the file calls it.
 std::string world::with_names(std::string text) const {
   constexpr std::string_view word = "request ";

@@ -121,6 +121,8 @@ bool world::launch_write(request_record& r, std::uint32_t until, kvferry::stream
     return false;
   auto in = batches_.find(r.batch);
   const bool shown = in != batches_.end() && in->second.version != 0;
+  if ((!shown || until > r.capacity) && skipped_)
+    return false;
   if (!shown || until > r.capacity) {
     find(!shown ? "nothing can be written: the request's row was not published"
                 : fmt::format("nothing can be written: there are slots for {} tokens", r.capacity));

@@ -11,7 +11,7 @@ void world::run(const open_step& step) {
   if (!runtime_)
     return;
   std::vector<kvferry::token> prompt = tokens_of(step.prompt);
-  auto opened = runtime_->open(prompt, {step.adapter, step.salt});
+  auto opened = patiently(step.refused, [&] { return runtime_->open(prompt, {step.adapter, step.salt}); });
   if (!took(opened, step.refused))
     return;
   must_be("matched_tokens", step.matched, opened->matched_tokens);
@@ -29,15 +29,16 @@ void world::run(const open_step& step) {
 }
 
 void world::run(const reserve_step& step) {
-  if (request_record* r = known(step.request))
-    if (took(runtime_->reserve(r->id, step.tokens), step.refused))
+  if (request_record* r = running(step.request))
+    if (took(patiently(step.refused, [&] { return runtime_->reserve(r->id, step.tokens); }), step.refused))
       note_capacity(*r, step.tokens);
 }
 
 void world::run(const run_step& step) {
-  request_record* r = known(step.request);
+  request_record* r = running(step.request);
   batch_record* b = known(step.batch);
-  if (r == nullptr || b == nullptr || !took(runtime_->reserve(r->id, step.until), step.refused))
+  if (r == nullptr || b == nullptr ||
+      !took(patiently(step.refused, [&] { return runtime_->reserve(r->id, step.until); }), step.refused))
     return;
   note_capacity(*r, step.until);
   if (r->batch.empty() && !add_to(*r, step.request.text, *b, step.batch.text, {}))
@@ -50,12 +51,12 @@ void world::run(const run_step& step) {
 }
 
 void world::run(const write_step& step) {
-  if (request_record* r = known(step.request))
+  if (request_record* r = running(step.request))
     launch_write(*r, step.until, stream(step.stream));
 }
 
 void world::run(const progress_step& step) {
-  request_record* r = known(step.request);
+  request_record* r = running(step.request);
   if (r == nullptr)
     return;
   const kvferry::stream_id on = stream(step.stream);
@@ -74,15 +75,15 @@ void world::run(const progress_step& step) {
 }
 
 void world::run(const commit_step& step) {
-  if (request_record* r = known(step.request))
+  if (request_record* r = running(step.request))
     took(runtime_->commit(r->id), step.refused);
 }
 
 void world::run(const enter_decode_step& step) {
-  request_record* r = known(step.request);
+  request_record* r = running(step.request);
   if (r == nullptr)
     return;
-  auto entered = runtime_->enter_decode(r->id);
+  auto entered = patiently(step.refused, [&] { return runtime_->enter_decode(r->id); });
   if (!took(entered, step.refused))
     return;
   r->decoding = true;
@@ -101,7 +102,7 @@ void world::run(const resume_step& step) {
   request_record* r = known(step.request);
   if (r == nullptr)
     return;
-  auto resumed = runtime_->resume(r->id);
+  auto resumed = patiently(step.refused, [&] { return runtime_->resume(r->id); });
   if (!took(resumed, step.refused))
     return;
   must_be("loading", step.loading, resumed->loading);
@@ -109,7 +110,7 @@ void world::run(const resume_step& step) {
 }
 
 void world::run(const shrink_step& step) {
-  request_record* r = known(step.request);
+  request_record* r = running(step.request);
   if (r == nullptr || !took(runtime_->shrink(r->id, step.tokens, streams(step.running)), step.refused))
     return;
   const std::uint32_t kept = layout_.blocks_of(std::max(step.tokens, r->reported)) * layout_.tokens_per_block;

@@ -14,9 +14,29 @@ void runner::step() {
   KVFERRY_REQUIRE(!done(), "all {} steps were done", plan_.steps.size());
   const numbered_step& next = plan_.steps[next_++];
   world_->begin_step(next_, next.text);
-  std::visit([&](const auto& what) { world_->run(what); }, next.what);
+  std::visit(
+      [&]<class Step>(const Step& what) {
+        if constexpr (requires { Step::only_looks; })
+          if (!world_->as_planned())
+            return; // it expects what can no longer be
+        world_->run(what);
+      },
+      next.what);
   world_->end_step();
 }
+
+void runner::poll() {
+  world_->begin_step(next_, "between steps");
+  world_->poll();
+  world_->end_step();
+}
+
+void runner::kill(const std::string& request) {
+  world_->begin_step(next_, "between steps");
+  world_->run(kill_step{request_name{request}, {}, {}});
+}
+
+std::vector<std::string> runner::living() const { return world_->living(); }
 
 void runner::finish() {
   KVFERRY_REQUIRE(done(), "{} of {} steps were done", next_, plan_.steps.size());

@@ -5,6 +5,7 @@
 // class's.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,21 @@ struct run_options {
   kvferry::configuration config;       ///< that of the scenario, or one with another order or seed
   kvferry::host_device_options device; ///< by hand: when a step says so
   bool check_quiet = true;             ///< also holds the invariants that span actors, after each step
+
+  // -- for searches, in which what a call meets depends on the order of messages
+
+  /// Chooses that order, in place of the configuration; outlives the run. May be null.
+  kvferry::delivery_strategy* deliver_by = nullptr;
+
+  /// Whether nothing is on its way, so that the invariants that span actors can be asked for; empty: always.
+  std::function<bool()> quiet = {};
+
+  /// Told when the engine begins to wait for everything that is on its way, and when it has; may be empty.
+  std::function<void(bool)> waits_for_all = {};
+
+  /// Steps are what the engine would like to do. It waits where waiting helps (loads, copies in flight, publications),
+  /// and does without where slots are short; what follows from that is no finding.
+  bool any_order = false;
 };
 
 class runner {
@@ -37,6 +53,15 @@ public:
 
   /// Does the next step. REQUIRES: not done.
   void step();
+
+  /// Lets completions in between two steps.
+  void poll();
+
+  /// Ends the actor of a request as a crash would.
+  void kill(const std::string& request);
+
+  /// Requests that are open and have an actor, by name.
+  std::vector<std::string> living() const;
 
   /// The end of every scenario: lets go of what is held, reads every row once more, closes what is open, and looks for
   /// what is left. REQUIRES: done.

@@ -10,7 +10,7 @@ world::world(run_options options)
     : options_(std::move(options)), device_(kvferry::host_device::create(options_.device)),
       layout_(pages::layout_of(options_.config)) {
   step_text_ = "the start";
-  auto made = kvferry::runtime::create(options_.config, device_->interface());
+  auto made = kvferry::runtime::create(options_.config, device_->interface(), options_.deliver_by);
   if (!made) {
     find(fmt::format("no runtime: {}", made.error().message));
     return;
@@ -41,7 +41,7 @@ void world::end_step() {
       find("unordered access: " + first[i].description);
     told_of_unordered_ = device_->unordered_accesses();
   }
-  if (options_.check_quiet && alive())
+  if (options_.check_quiet && alive() && (!options_.quiet || options_.quiet()))
     if (auto broken = runtime_->check_quiet())
       for (const std::string& what : *broken)
         find(what);
@@ -54,9 +54,32 @@ request_record* world::known(const request_name& name) {
   if (!runtime_)
     return nullptr;
   auto found = requests_.find(name.text);
-  if (found == requests_.end())
+  const bool there = found != requests_.end();
+  if (!there && !skipped_)
     find(fmt::format("\"{}\" was never opened with success", name.text));
-  return found == requests_.end() ? nullptr : &found->second;
+  return there ? &found->second : nullptr;
+}
+
+/// One that can be worked on. Under any_order its loads are waited for.
+request_record* world::running(const request_name& name) {
+  request_record* r = known(name);
+  if (r == nullptr || !options_.any_order)
+    return r;
+  wait_for_loads(*r);
+  if (r->status == request_record::state::loading)
+    find(fmt::format("\"{}\" is still loading, and the device has nothing left to do", name.text));
+  if (r->status == request_record::state::active)
+    return r;
+  skipped_ = true;
+  return nullptr;
+}
+
+std::vector<std::string> world::living() const {
+  std::vector<std::string> names;
+  for (const auto& [name, r] : requests_)
+    if (r.status != request_record::state::closed && r.status != request_record::state::lost)
+      names.push_back(name);
+  return names;
 }
 
 batch_record* world::known(const batch_name& name) {
@@ -137,6 +160,12 @@ void world::note_ready(const std::vector<kvferry::ready_request>& ready) {
   }
 }
 
+void world::publish_all() {
+  for (auto& [name, b] : batches_)
+    if (b.reads.empty())
+      publish(b, {}, b.stream.is_none() ? stream({standard_stream}) : b.stream, {});
+}
+
 // -- the end
 // ---------------------------------------------------------------------------------------------------------
 
@@ -155,8 +184,7 @@ void world::finish() {
     end_step();
   }
   for (int round = 0; round < 2 && alive(); ++round) { // all rows once more, then none
-    for (auto& [name, b] : batches_)
-      publish(b, {}, b.stream.is_none() ? stream({standard_stream}) : b.stream, {});
+    publish_all();
     settle();
     end_step();
     for (auto& [name, r] : requests_)

@@ -91,8 +91,13 @@ public:
   void run(const mark_step& step);
   void run(const counted_step& step);
 
+  void poll();
   void finish();
   std::string page_table();
+  std::vector<std::string> living() const;
+
+  /// Everything that the file's steps build on was done.
+  bool as_planned() const { return !skipped_ && !killed_; }
 
   const std::vector<finding>& findings() const { return findings_; }
   kvferry::runtime* runtime() { return runtime_.get(); }
@@ -110,11 +115,13 @@ private:
   void must_be(std::string_view what, const std::optional<T>& wanted, const T& got);
   template <class T>
   bool took(const kvferry::expected<T>& result, const std::optional<refusal>& wanted);
+  bool done_without(const kvferry::error& why);
   void compare(const refusal& wanted, const kvferry::error& got);
   std::string with_names(std::string text) const;
 
   // -- the engine's records
   request_record* known(const request_name& name);
+  request_record* running(const request_name& name);
   batch_record* known(const batch_name& name);
   kvferry::stream_id stream(const stream_name& name);
   std::vector<kvferry::stream_id> streams(const std::vector<stream_name>& names);
@@ -142,8 +149,11 @@ private:
               const std::optional<refusal>& refused);
   bool publish(batch_record& b, const std::vector<kvferry::request_id>& order, kvferry::stream_id on,
                const publish_step& wanted);
-  void poll();
   void settle();
+  void wait_for_loads(const request_record& r);
+  void publish_all();
+  template <class Call>
+  auto patiently(const std::optional<refusal>& wanted, Call call);
   void create_batch(const std::string& name, const kvferry::batch_config& config,
                     const std::optional<refusal>& refused);
   void close_batch(const std::string& name);
@@ -156,6 +166,8 @@ private:
   pages::page_layout layout_;
   pages::mismatch_log log_;
   std::unique_ptr<kvferry::runtime> runtime_;
+  bool killed_ = false;  ///< any_order: a request's actor was
+  bool skipped_ = false; ///< any_order: a call was done without
   bool stopped_ = false; ///< shut down, or an actor is dead without which nothing goes on
 
   std::map<std::string, request_record> requests_;

@@ -1,0 +1,129 @@
+// kvferry-search: looks for an order of messages, completions and faults in which a scenario does not hold.
+#include <chrono>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "examples/scenario/parse.hpp"
+#include "examples/search/options.hpp"
+#include "examples/search/report.hpp"
+#include "examples/search/shrink.hpp"
+#include "examples/terminal/progress_bar.hpp"
+#include "kvferry/test_hooks.hpp"
+
+namespace search {
+namespace {
+
+constexpr int all_held = 0;
+constexpr int something_did_not = 1;
+constexpr int unusable = 2;
+
+std::string words_of(const search_options& options) {
+  using way = search_options::way;
+  switch (options.by) {
+  case way::deviations: return fmt::format("at most {} deviations", options.deviations);
+  case way::exhaustive: return "any number of deviations";
+  case way::random: return fmt::format("by chance, seeds from {}", options.seed);
+  case way::priorities:
+    return fmt::format("priorities that change {} times, seeds from {}", options.depth - 1, options.seed);
+  case way::given: return fmt::format("schedule {}", to_string(options.given));
+  }
+  return "?";
+}
+
+search_result search_by(const search_options& options, const run_setup& setup, coverage& seen,
+                        const on_progress& tell) {
+  using way = search_options::way;
+  if (options.by == way::deviations)
+    return explore(setup, {options.budget, options.deviations}, seen, tell);
+  if (options.by == way::exhaustive)
+    return explore(setup, {options.budget, {}}, seen, tell);
+  std::uint32_t points = 0; // of the run before, for priorities
+  auto with_points = [&](const search_result& so_far) {
+    points = so_far.points_max;
+    tell(so_far);
+  };
+  const std::uint64_t budget = options.by == way::given ? 1 : options.budget;
+  auto made = [&](std::uint64_t n) -> std::unique_ptr<chooser> {
+    if (options.by == way::random)
+      return std::make_unique<random_choice>(options.seed + n);
+    if (options.by == way::priorities)
+      return std::make_unique<priority_choice>(options.seed + n, options.depth, points);
+    return std::make_unique<given_schedule>(options.given);
+  };
+  return try_some(setup, budget, made, seen, with_points);
+}
+
+/// Shortens the failure and writes its record.
+void describe_failure(const search_options& options, run_setup setup, scenario_report& report) {
+  failed_run& failure = *report.result.failure;
+  if (options.by != search_options::way::given)
+    failure = shrink(setup, std::move(failure), report.shrinking);
+  report.trace = options.trace;
+  if (report.trace.empty())
+    report.trace = std::filesystem::path{report.scenario}.stem().string() + ".failure.jsonl";
+  setup.record = report.trace;
+  coverage unused;
+  given_schedule again(failure.chosen);
+  run_once(setup, again, unused);
+}
+
+kvferry::expected<scenario_report> search_scenario(const search_options& options, const std::filesystem::path& file) {
+  auto plan = scenarios::load_scenario(file);
+  if (!plan)
+    return tl::unexpected(plan.error());
+  const run_setup setup{*plan, options.allowed, {}};
+  scenario_report report{file.string(), words_of(options), {}, 0, {}, {}, 0};
+  coverage seen;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    terminal::progress_bar progress(options.budget);
+    report.result = search_by(options, setup, seen, [&](const search_result& so_far) {
+      progress.show(so_far.schedules, [&] { return fmt::format("{} states, {}", so_far.states, report.scenario); });
+    });
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.pairs = seen.names();
+  if (report.result.failure)
+    describe_failure(options, setup, report);
+  return report;
+}
+
+int refuse(const kvferry::error& why) {
+  fmt::print(stderr, "kvferry-search: {}\n", why.message);
+  return unusable;
+}
+
+int run(const search_options& options) {
+  if (!options.plant.empty())
+    if (auto planted = kvferry::plant_fault(options.plant); !planted)
+      return refuse(planted.error());
+  std::vector<scenario_report> reports;
+  int status = all_held;
+  for (const std::filesystem::path& file : options.scenarios) {
+    auto report = search_scenario(options, file);
+    if (!report)
+      return refuse(report.error());
+    fmt::print("{}", to_text(*report));
+    std::fflush(stdout);
+    if (report->result.failure)
+      status = something_did_not;
+    reports.push_back(std::move(*report));
+  }
+  if (!options.report.empty())
+    if (auto written = write_json(options.report, reports); !written)
+      return refuse(written.error());
+  return status;
+}
+
+} // namespace
+} // namespace search
+
+int main(int argc, char** argv) {
+  auto options = search::parse_options(argc, argv);
+  if (!options) {
+    fmt::print(options.error().status == 0 ? stdout : stderr, "{}", options.error().text);
+    return options.error().status;
+  }
+  return search::run(*options);
+}

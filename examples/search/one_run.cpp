@@ -1,0 +1,209 @@
+#include "examples/search/one_run.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "examples/scenario/runner.hpp"
+#include "examples/search/state_hash.hpp"
+#include "kvferry/contract.hpp"
+#include "kvferry/test_hooks.hpp"
+
+namespace search {
+namespace {
+
+class open_run final : public kvferry::delivery_strategy {
+public:
+  open_run(const run_setup& setup, chooser& choose, coverage& seen)
+      : setup_(setup), choose_(choose), seen_(seen), running_(setup.plan, options()) {
+    seen_.begin_run();
+  }
+
+  run_result run() {
+    try {
+      choosing_ = true;
+      while (result_.findings.empty() && !running_.done())
+        step();
+      choosing_ = false;
+      if (result_.findings.empty())
+        running_.finish();
+      take_findings();
+    } catch (const cut&) {
+      result_.was_cut = true;
+    } catch (const kvferry::contract_failure&) { // run_once names it
+    }
+    choosing_ = false;
+    return std::move(result_);
+  }
+
+  // -- kvferry::delivery_strategy
+
+  std::optional<std::size_t> next(std::span<const kvferry::waiting_message> waiting, bool caller_may_go_on) override {
+    for (std::size_t i = names_.size(); i < waiting.size(); ++i)
+      names_.push_back(state_.sent(waiting[i].from));
+    std::size_t chosen = 0;
+    if (choosing_) {
+      options_.clear();
+      heads_.clear();
+      for (std::size_t i = 0; i < waiting.size(); ++i)
+        if (std::find(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(i), waiting[i]) ==
+            waiting.begin() + static_cast<std::ptrdiff_t>(i)) {
+          options_.push_back({option::kind::deliver, waiting[i].from, waiting[i].to, 0});
+          heads_.push_back(i);
+        }
+      if (caller_may_go_on && !waits_for_all_)
+        options_.push_back({option::kind::go_on});
+      const std::uint32_t option = choice();
+      if (option == heads_.size()) {
+        something_waits_ = true;
+        return std::nullopt;
+      }
+      chosen = heads_[option];
+      ++result_.deliveries;
+    }
+    state_.delivered(names_[chosen], waiting[chosen].to);
+    names_.erase(names_.begin() + static_cast<std::ptrdiff_t>(chosen));
+    something_waits_ = false;
+    return chosen;
+  }
+
+  void handling(kvferry::actor_key who, std::string_view message) override { seen_.handled(who, message); }
+
+  void told_engine(kvferry::actor_key from) override { state_.told_engine(from); }
+
+  void called_device(kvferry::actor_key who, kvferry::stream_id on, std::optional<kvferry::fence> recorded) override {
+    state_.called_device(who, on);
+    streams_ = std::max(streams_, on.value() + 1);
+    if (recorded && to_string(who) == "storage")
+      copies_.push_back(*recorded);
+  }
+
+  void caller_goes_on() override { state_.engine_goes_on(); }
+
+private:
+  scenarios::run_options options() {
+    scenarios::run_options made;
+    made.config = setup_.plan.config;
+    made.config.scheduler = kvferry::scheduler_kind::stepped;
+    made.config.record_path = setup_.record;
+    made.deliver_by = this;
+    made.any_order = true;
+    made.quiet = [this] { return !choosing_; }; // before that it is asked here
+    made.waits_for_all = [this](bool waits) { waits_for_all_ = waits; };
+    return made;
+  }
+
+  /// Among options_.
+  std::uint32_t choice() {
+    if (options_.size() == 1)
+      return 0;
+    const std::uint32_t number = result_.points++;
+    const std::uint32_t chosen = choose_.choose({number, options_, state_.value()});
+    if (chosen != 0)
+      result_.chosen.push_back({number, chosen});
+    return chosen;
+  }
+
+  /// Whatever is chosen to happen before the scenario's next step, and that step.
+  void step() {
+    for (;;) {
+      options_.assign(1, {option::kind::go_on});
+      for (std::uint32_t i = 0; i < streams_; ++i)
+        if (running_.device().can_run(kvferry::stream_id{i}))
+          options_.push_back({.what = option::kind::run_stream, .number = i});
+      if (faults_ < setup_.allowed.at_most)
+        add_faults();
+      const option chosen = options_[choice()];
+      state_.engine_did(mixed_kind(chosen));
+      if (chosen.what == option::kind::go_on)
+        break;
+      apply(chosen);
+      take_findings();
+      if (!result_.findings.empty())
+        return;
+    }
+    if (!something_waits_ && choose_.on_new_ground())
+      check_quiet();
+    running_.step();
+    take_findings();
+  }
+
+  static std::uint64_t mixed_kind(const option& chosen) {
+    return static_cast<std::uint64_t>(chosen.what) << 32 | chosen.number;
+  }
+
+  void add_faults() {
+    const faults& allowed = setup_.allowed;
+    if (allowed.fail_copy)
+      options_.push_back({option::kind::fail_copy});
+    if (allowed.fail_allocation)
+      options_.push_back({option::kind::fail_allocation});
+    if (allowed.repeat_completion && !copies_fail_) // one that says "all went well" would be a lie
+      for (std::uint64_t i = 0; i < copies_.size(); ++i)
+        if (running_.device().passed(copies_[i]))
+          options_.push_back({.what = option::kind::repeat, .number = i});
+    if (allowed.kill_request)
+      for (std::uint64_t i = 0; i < running_.living().size(); ++i)
+        options_.push_back({.what = option::kind::kill, .number = i});
+  }
+
+  void apply(const option& chosen) {
+    faults_ += chosen.is_fault() ? 1 : 0;
+    switch (chosen.what) {
+    case option::kind::deliver:
+    case option::kind::go_on: break;
+    case option::kind::run_stream:
+      running_.device().run_to_fence(kvferry::stream_id{static_cast<std::uint32_t>(chosen.number)});
+      return running_.poll();
+    case option::kind::fail_copy: copies_fail_ = true; return running_.device().fail_copy(0);
+    case option::kind::fail_allocation: return running_.device().fail_allocation(0);
+    case option::kind::repeat:
+      something_waits_ = true;
+      return (void)kvferry::repeat_completion(*running_.runtime(), copies_[chosen.number]);
+    case option::kind::kill: return running_.kill(running_.living()[chosen.number]);
+    }
+  }
+
+  void check_quiet() {
+    choosing_ = false;
+    if (running_.runtime() != nullptr)
+      if (auto broken = running_.runtime()->check_quiet())
+        for (const std::string& what : *broken)
+          result_.findings.push_back({running_.steps_done(), "", what});
+    choosing_ = true;
+  }
+
+  void take_findings() {
+    if (result_.findings.empty())
+      result_.findings = running_.findings();
+  }
+
+  const run_setup& setup_;
+  chooser& choose_;
+  coverage& seen_;
+  run_result result_;
+  state_hash state_;
+  bool choosing_ = false;
+  bool waits_for_all_ = false;
+  bool something_waits_ = false; // undelivered
+  bool copies_fail_ = false;
+  std::uint32_t faults_ = 0;           // so far
+  std::uint32_t streams_ = 0;          // seen
+  std::vector<std::uint64_t> names_;   // of the waiting messages, as state_hash has them
+  std::vector<option> options_;        // of the current point
+  std::vector<std::size_t> heads_;     // of options_, the places among the waiting
+  std::vector<kvferry::fence> copies_; // submitted
+  scenarios::runner running_;          // ends first: it calls this
+};
+
+} // namespace
+
+run_result run_once(const run_setup& setup, chooser& choose, coverage& seen) {
+  kvferry::contracts_throw contracts;
+  run_result result = open_run(setup, choose, seen).run();
+  if (contracts.broken()) // whatever else was seen then follows from it
+    result.findings.assign(1, {0, "", *contracts.broken()});
+  return result;
+}
+
+} // namespace search
