@@ -29,7 +29,6 @@ struct model_request {
   std::uint32_t blocks = 0;  ///< capacity
   model_status status = model_status::active;
   bool decoding = false;
-  bool unpublished = false;           ///< it was granted slots since its batch was published last
   std::optional<std::uint32_t> batch; ///< whose member it is
   stream_id last_stream;              ///< where its kernels ran last
 };
