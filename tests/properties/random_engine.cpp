@@ -155,6 +155,7 @@ void random_engine::open(const command& done) {
   r.kv = std::move(prompt);
   r.history = r.written = opened->matched_tokens;
   r.blocks = model_.blocks_of(r.history);
+  r.awaits_loads = opened->loading;
   r.status = opened->loading ? model_status::loading : model_status::active;
   if (!model_.requests.emplace(r.id, r).second)
     wrong(fmt::format("request {} was open already", r.id.value()));
@@ -246,6 +247,7 @@ void random_engine::resume(model_request& r) {
   if (!done)
     return refused("resume", &r, done.error(), r.blocks);
   model_.check_granted("resume", &r, wrong_);
+  r.awaits_loads = done->loading;
   r.status = done->loading ? model_status::loading : model_status::active;
 }
 
