@@ -50,8 +50,11 @@ class Check(unittest.TestCase):
     def test_a_mutant_that_changes_nothing_is_named(self):
         self.refused("changes nothing", replace=RIGHT[0]["find"])
 
+    def test_a_report_whose_test_it_is_not_is_named(self):
+        self.refused("is of report A99, but", report="A99")
+
     def test_a_field_that_is_unknown_is_named(self):
-        self.refused("but should have name, file, find, replace, rule, killed_by", why="?")
+        self.refused("but should have name, file, find, replace, rule, killed_by, and may have report", why="?")
 
     def test_a_name_that_is_there_twice_is_named(self):
         done = check([RIGHT[0], RIGHT[0]])

@@ -49,6 +49,7 @@ void random_engine::take(const std::vector<ready_request>& ready) {
     model_request& r = found->second;
     tell("  request {} is ready{}", r.id.value(),
          told.load_failed ? fmt::format(", cut to {} tokens", told.matched_tokens) : "");
+    r.awaits_loads = false;
     const bool lost_while_suspended = told.load_failed && r.status == model_status::suspended;
     if (r.status != model_status::loading && !lost_while_suspended)
       wrong(fmt::format("request {} is said to be ready, and was not loading", r.id.value()));

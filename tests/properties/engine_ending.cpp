@@ -53,7 +53,7 @@ bool random_engine::copy_has_failed() {
 void random_engine::end_prefills() {
   for (request_id id : requests_in(model_status::active))
     if (model_request& r = model_.requests.at(id); wrong_.empty() && !r.decoding)
-      id.value() % 2 && !r.unpublished ? suspend(r) : close(r);
+      id.value() % 2 ? suspend(r) : close(r);
   settle_and_check();
   bool failed = true;
   for (int tries = 0; tries < failures_max && failed && wrong_.empty(); ++tries) {

@@ -1,7 +1,6 @@
 // The random engine's rows and streams, and the calls that it makes wrongly on purpose.
 #include <algorithm>
 
-#include "tests/properties/known_bugs.hpp"
 #include "tests/properties/random_engine.hpp"
 
 namespace kvferry::test {
@@ -10,8 +9,6 @@ namespace kvferry::test {
 // -------------------------------------------------------------------------------------------------------------
 
 void random_engine::join(model_request& r, std::uint32_t number) {
-  if (!met_bugs.suspended_decoders_join && r.status == model_status::suspended && r.decoding)
-    return;
   batch_side& b = batches_[number];
   auto row = b.of->add(r.id);
   tell("request {} joins batch {}: {}", r.id.value(), number,
@@ -57,18 +54,7 @@ void random_engine::leave(model_request& r) {
   tell("request {} leaves batch {}{}", r.id.value(), *r.batch, done ? "" : ": refused, " + done.error().message);
   if (!done)
     return wrong("leaving is never refused: " + done.error().message);
-  if (!met_bugs.members_leave)
-    order_after_readers(batches_[*r.batch]);
   left(r);
-}
-
-/// In the place of the runtime, which does not do it for who leaves (known_bugs.hpp).
-void random_engine::order_after_readers(const batch_side& b) {
-  for (stream_id reader : {b.shown_on, b.reader})
-    if (!reader.is_none())
-      for (std::uint32_t other = 0; other < streams; ++other)
-        if (stream_id{other} != reader)
-          gpu_->wait(stream_id{other}, gpu_->record(reader));
 }
 
 // -- device

@@ -1,7 +1,6 @@
 // The random engine's publications: steps, what its kernels get, and reads on other streams.
 #include <algorithm>
 
-#include "tests/properties/known_bugs.hpp"
 #include "tests/properties/random_engine.hpp"
 
 namespace kvferry::test {
@@ -79,7 +78,6 @@ void random_engine::note_published(batch_side& b, const publication& done, const
   expected->rows.resize(expected->tables.rows);
   for (const auto& [id, row] : b.members) {
     model_request& r = model_.requests.at(id);
-    r.unpublished = false;
     if (r.status == model_status::active && !fits(r) &&
         std::find(done.failed.begin(), done.failed.end(), id) == done.failed.end())
       wrong(fmt::format("request {} does not fit its row, and is not named", id.value()));
@@ -146,7 +144,7 @@ void random_engine::step(batch_side& b, const command& done) {
     const bool first = id == running.front();
     if (first && ends_one) {
       input.close.push_back(id);
-    } else if (first && rests_one && (!r.unpublished || met_bugs.suspends_before_published)) {
+    } else if (first && rests_one) {
       input.suspend.push_back(id);
     } else {
       if (!r.decoding && r.written >= r.prompt)
@@ -220,7 +218,7 @@ void random_engine::step(batch_side& b, const command& done) {
 // ------------------------------------------------------------------------------------------
 
 void random_engine::begin_read(batch_side& b) {
-  if (b.open_reads >= 2 || (!b.leaving.empty() && !met_bugs.members_leave))
+  if (b.open_reads >= 2)
     return;
   auto version = b.of->begin_read(b.reader);
   tell("begin to read batch {}: {}", &b - batches_.data(),

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kvferry/contract.hpp"
-#include "tests/properties/known_bugs.hpp"
 
 namespace kvferry::test {
 namespace {
@@ -156,6 +155,7 @@ void random_engine::open(const command& done) {
   r.kv = std::move(prompt);
   r.history = r.written = opened->matched_tokens;
   r.blocks = model_.blocks_of(r.history);
+  r.awaits_loads = opened->loading;
   r.status = opened->loading ? model_status::loading : model_status::active;
   if (!model_.requests.emplace(r.id, r).second)
     wrong(fmt::format("request {} was open already", r.id.value()));
@@ -180,7 +180,6 @@ void random_engine::reserve(model_request& r, const command& done) {
     return refused("reserve", &r, granted.error(), blocks);
   if (blocks > r.blocks)
     model_.check_granted("reserve", &r, wrong_);
-  r.unpublished = r.unpublished || blocks > r.blocks;
   r.blocks = std::max(r.blocks, blocks);
 }
 
@@ -232,8 +231,6 @@ void random_engine::enter_decode(model_request& r) {
 }
 
 void random_engine::suspend(model_request& r) {
-  if (r.unpublished && !met_bugs.suspends_before_published)
-    return;
   auto done = runtime_->suspend(r.id);
   tell("suspend request {}{}", r.id.value(), done ? "" : ": refused, " + done.error().message);
   if (!done)
@@ -250,8 +247,8 @@ void random_engine::resume(model_request& r) {
   if (!done)
     return refused("resume", &r, done.error(), r.blocks);
   model_.check_granted("resume", &r, wrong_);
+  r.awaits_loads = done->loading;
   r.status = done->loading ? model_status::loading : model_status::active;
-  r.unpublished = true;
 }
 
 void random_engine::close(model_request& r) {

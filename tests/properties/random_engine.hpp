@@ -57,7 +57,6 @@ private:
   void resume(model_request& r);
   void close(model_request& r);
   void leave(model_request& r);
-  void order_after_readers(const batch_side& b);
   void launch(batch_side& b, std::uint32_t tokens);
   bool publish(batch_side& b, stream_id stream);
   void step(batch_side& b, const command& done);

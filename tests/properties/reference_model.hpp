@@ -29,7 +29,7 @@ struct model_request {
   std::uint32_t blocks = 0;  ///< capacity
   model_status status = model_status::active;
   bool decoding = false;
-  bool unpublished = false;           ///< it was granted slots since its batch was published last
+  bool awaits_loads = false;          ///< it was `loading`, and the end of that was not told
   std::optional<std::uint32_t> batch; ///< whose member it is
   stream_id last_stream;              ///< where its kernels ran last
 };
