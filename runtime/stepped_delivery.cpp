@@ -8,9 +8,9 @@ void stepped_delivery::run() {
     caf_bridge::held_message message = std::move(held_[chosen]);
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(chosen));
     environment_.delivering = true;
-    message.to->enqueue(std::move(message.element), nullptr);
+    caf_bridge::deliver(std::move(message));
     environment_.delivering = false;
-    coordinator_.run_jobs();
+    scheduler_.run_jobs();
   }
 }
 

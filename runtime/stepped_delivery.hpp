@@ -13,9 +13,9 @@ namespace kvferry {
 
 class stepped_delivery {
 public:
-  stepped_delivery(actor_environment& environment, caf_bridge::stepped_coordinator& coordinator, delivery_order order,
+  stepped_delivery(actor_environment& environment, caf_bridge::stepped_scheduler& scheduler, delivery_order order,
                    std::uint64_t seed)
-      : environment_(environment), coordinator_(coordinator), order_(order), random_(seed) {}
+      : environment_(environment), scheduler_(scheduler), order_(order), random_(seed) {}
 
   void hold(caf_bridge::held_message message) { held_.push_back(std::move(message)); }
 
@@ -26,7 +26,7 @@ private:
   std::size_t choose();
 
   actor_environment& environment_;
-  caf_bridge::stepped_coordinator& coordinator_;
+  caf_bridge::stepped_scheduler& scheduler_;
   delivery_order order_;
   std::mt19937_64 random_;
   std::deque<caf_bridge::held_message> held_;
