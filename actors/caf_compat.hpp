@@ -1,7 +1,7 @@
 // Everything that depends on the actor library, and on its version: how a message is inspected, what a handle is, how
 // something is sent, watched and scheduled. No other file names it, but for caf_compat.cpp, which makes the system.
 //
-// Written for CAF 0.17.6 (Debian, Ubuntu) and for 1.x. The rest of the project uses what stands below `caf_bridge`,
+// Written for CAF 0.17.6 (Debian, Ubuntu) and 1.1. The rest of the project uses what stands below `caf_bridge`,
 // which is the same with both.
 #pragma once
 
@@ -41,9 +41,9 @@
 
 // cmake/FindCAF_compat.cmake names the same versions.
 #if CAF_MAJOR_VERSION == 0
-static_assert(CAF_VERSION >= 1706 && CAF_VERSION < 1800, "needs CAF 0.17.6, or 1.x");
+static_assert(CAF_VERSION >= 1706 && CAF_VERSION < 1800, "needs CAF 0.17.6 or 1.1");
 #else
-static_assert(CAF_MAJOR_VERSION == 1 && CAF_MINOR_VERSION <= 1, "needs CAF 0.17.6, 1.0 or 1.1");
+static_assert(CAF_MAJOR_VERSION == 1 && CAF_MINOR_VERSION == 1, "needs CAF 0.17.6 or 1.1");
 #endif
 
 namespace kvferry {

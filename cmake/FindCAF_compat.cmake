@@ -1,4 +1,4 @@
-# Finds CAF, the actor library: 1.0 or 1.1 by its package config when there is one, else 0.17.6 as Debian and Ubuntu ship
+# Finds CAF, the actor library: 1.1 by its package config when there is one, else 0.17.6 as Debian and Ubuntu ship
 # it, which has none. Target: kvferry_caf. Also used by the installed package.
 #
 # CAF_ROOT (variable or environment), CAF_DIR and CMAKE_PREFIX_PATH say where to look; CMAKE_DISABLE_FIND_PACKAGE_CAF=ON
@@ -10,7 +10,7 @@ include(FindPackageHandleStandardArgs)
 
 unset(CAF_compat_LOCATION)
 set(CAF_compat_other "") # why a CAF that was seen is not taken
-set(CAF_compat_lines 0.17 1.0 1.1)
+set(CAF_compat_lines 0.17 1.1)
 if(CAF_compat_FIND_VERSION)
   set(CAF_compat_lines "${CAF_compat_FIND_VERSION_MAJOR}.${CAF_compat_FIND_VERSION_MINOR}")
 endif()
@@ -21,7 +21,9 @@ if(CAF_compat_lines MATCHES "1\\.")
     set(CAF_compat_VERSION "${CAF_VERSION}")
     set(CAF_compat_LOCATION "${CAF_DIR}")
   elseif(CAF_FOUND)
-    set(CAF_compat_other "CAF ${CAF_VERSION} in ${CAF_DIR} is none of ${CAF_compat_lines}. ")
+    list(JOIN CAF_compat_lines " or " CAF_compat_lines_text)
+    set(CAF_compat_other "CAF ${CAF_VERSION} in ${CAF_DIR} is not ${CAF_compat_lines_text}. ")
+    unset(CAF_compat_lines_text)
   endif()
 endif()
 
@@ -67,6 +69,9 @@ find_package_handle_standard_args(
   CAF_compat
   REQUIRED_VARS CAF_compat_LOCATION
   VERSION_VAR CAF_compat_VERSION
-  REASON_FAILURE_MESSAGE "${CAF_compat_other}Install libcaf-dev (0.17.6), or name CAF 1.0 or 1.1 by CMAKE_PREFIX_PATH or CAF_ROOT")
+  REASON_FAILURE_MESSAGE "${CAF_compat_other}Install libcaf-dev (0.17.6), or name CAF 1.1 by CMAKE_PREFIX_PATH or CAF_ROOT")
+if(CAF_compat_other AND NOT CAF_compat_FIND_QUIETLY)
+  message(STATUS "${CAF_compat_other}")
+endif()
 unset(CAF_compat_other)
 unset(CAF_compat_lines)
