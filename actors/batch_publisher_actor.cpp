@@ -5,9 +5,10 @@
 
 namespace kvferry {
 
-actor_environment::publisher_handle spawn_batch_publisher(caf::actor_system& system, actor_environment& environment,
-                                                          const configuration& config, const batch_config& batch,
-                                                          batch_id id, device& target, device_memory& tables) {
+actor_environment::publisher_handle spawn_batch_publisher(caf_bridge::actor_system& system,
+                                                          actor_environment& environment, const configuration& config,
+                                                          const batch_config& batch, batch_id id, device& target,
+                                                          device_memory& tables) {
   return system.spawn<bound_actor<batch_publisher, batch_publisher_messages>>(std::ref(environment), address_of(id), id,
                                                                               config.groups.size(), std::cref(batch),
                                                                               std::ref(target), std::ref(tables));
@@ -15,7 +16,7 @@ actor_environment::publisher_handle spawn_batch_publisher(caf::actor_system& sys
 
 void actor_environment::enqueue(const publisher_handle& to, const address& from, std::uint64_t cause,
                                 any_message& body) {
-  caf_bridge::enqueue(to, from, cause, body);
+  caf_bridge::enqueue(batch_publisher_messages{}, to, from, cause, body);
 }
 
 } // namespace kvferry

@@ -15,34 +15,33 @@ template <class State, class List>
 class bound_actor;
 
 template <class State, class... Messages>
-class bound_actor<State, message_list<Messages...>> : public caf_bridge::handle<message_list<Messages...>>::base {
+class bound_actor<State, message_list<Messages...>> : public caf_bridge::actor_base<message_list<Messages...>> {
 public:
-  using super = typename caf_bridge::handle<message_list<Messages...>>::base;
+  using super = caf_bridge::actor_base<message_list<Messages...>>;
   using behavior_type = typename super::behavior_type;
 
   template <class... Args>
-  bound_actor(caf::actor_config& config, actor_environment& environment, kvferry::address self, Args&&... state)
+  bound_actor(caf_bridge::actor_config& config, actor_environment& environment, kvferry::address self, Args&&... state)
       : super(config), environment_(environment), self_(self),
         state_(std::make_unique<State>(std::forward<Args>(state)...)) {}
 
   behavior_type make_behavior() override { return behavior_type{handler<Messages>{this}...}; }
 
+protected:
   /// Under `stepped` a message waits outside of the mailbox until its delivery is chosen.
-  void enqueue(caf::mailbox_element_ptr element, caf::execution_unit* unit) override {
-    if (environment_.hold && !environment_.delivering) {
-      const auto& route = actor_environment::current_route(); // another's: the actor library itself sends this
-      environment_.hold({this->ctrl(), std::move(element), route.to == self_ ? route.from : self_, self_});
-      return;
-    }
-    super::enqueue(std::move(element), unit);
+  bool holds_back(caf_bridge::mailbox_element_ptr& element) override {
+    if (!environment_.hold || environment_.delivering)
+      return false;
+    const auto& route = actor_environment::current_route(); // another's: the actor library itself sends this
+    environment_.hold({this->ctrl(), std::move(element), route.to == self_ ? route.from : self_, self_});
+    return true;
   }
 
-  void on_exit() override {
+  void ended() override {
     environment_.remove(self_);
     state_.reset();
   }
 
-protected:
   /// A request has been registered whose end must be noticed.
   virtual void watch(request_id) {}
 
@@ -57,12 +56,12 @@ protected:
     try {
       handle_in_state(body, out);
     } catch (const contract_failure&) { // whoever asked for it knows what it is
-      this->quit(caf::exit_reason::unhandled_exception);
+      this->quit_broken();
       return;
     } catch (const std::exception& broken) {
       std::fprintf(stderr, "kvferry: %s ends in %s: %s\n", to_string(self_).c_str(), Message::info.name.data(),
                    broken.what());
-      this->quit(caf::exit_reason::unhandled_exception);
+      this->quit_broken();
       return;
     }
     environment_.post_all(self_, handling.number, out);

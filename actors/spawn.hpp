@@ -8,19 +8,21 @@
 
 namespace kvferry {
 
-actor_environment::registry_handle spawn_page_registry(caf::actor_system& system, actor_environment& environment,
+actor_environment::registry_handle spawn_page_registry(caf_bridge::actor_system& system, actor_environment& environment,
                                                        const configuration& config);
 
-actor_environment::storage_handle spawn_storage(caf::actor_system& system, actor_environment& environment,
+actor_environment::storage_handle spawn_storage(caf_bridge::actor_system& system, actor_environment& environment,
                                                 device& target);
 
-actor_environment::completions_handle spawn_completions(caf::actor_system& system, actor_environment& environment);
+actor_environment::completions_handle spawn_completions(caf_bridge::actor_system& system,
+                                                        actor_environment& environment);
 
-actor_environment::request_handle spawn_request_cache(caf::actor_system& system, actor_environment& environment,
+actor_environment::request_handle spawn_request_cache(caf_bridge::actor_system& system, actor_environment& environment,
                                                       const configuration& config, request_id id);
 
-actor_environment::publisher_handle spawn_batch_publisher(caf::actor_system& system, actor_environment& environment,
-                                                          const configuration& config, const batch_config& batch,
-                                                          batch_id id, device& target, device_memory& tables);
+actor_environment::publisher_handle spawn_batch_publisher(caf_bridge::actor_system& system,
+                                                          actor_environment& environment, const configuration& config,
+                                                          const batch_config& batch, batch_id id, device& target,
+                                                          device_memory& tables);
 
 } // namespace kvferry

@@ -17,8 +17,7 @@ runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<devi
     port_.push({from, cause, std::move(body)});
   };
   if (config.scheduler == scheduler_kind::stepped) {
-    stepped_ = std::make_unique<stepped_delivery>(
-        environment_, dynamic_cast<caf_bridge::stepped_coordinator&>(system_.scheduler()), config, strategy);
+    stepped_ = std::make_unique<stepped_delivery>(environment_, system_.stepped(), config, strategy);
     environment_.hold = [this](caf_bridge::held_message message) { stepped_->hold(std::move(message)); };
   }
   environment_.registry = spawn_page_registry(system_, environment_, config);

@@ -150,7 +150,7 @@ private:
 
   // Order matters: the actor system is declared before everything that holds handles.
   caf_bridge::system_config system_config_;
-  caf::actor_system system_;
+  caf_bridge::actor_system system_;
   std::shared_ptr<device> device_;
   std::unique_ptr<message_recorder> recorder_;
   std::unique_ptr<recording_device> recorded_for_storage_;

@@ -31,9 +31,9 @@ bool stepped_delivery::deliver(bool caller_may_go_on) {
   if (strategy_ != nullptr)
     waiting_.erase(waiting_.begin() + place);
   environment_.delivering = true;
-  message.to->enqueue(std::move(message.element), nullptr);
+  caf_bridge::deliver(std::move(message));
   environment_.delivering = false;
-  coordinator_.run_jobs();
+  scheduler_.run_jobs();
   return true;
 }
 

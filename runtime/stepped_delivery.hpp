@@ -17,9 +17,9 @@ namespace kvferry {
 class stepped_delivery {
 public:
   /// `strategy` may be null; then the configuration decides.
-  stepped_delivery(actor_environment& environment, caf_bridge::stepped_coordinator& coordinator,
+  stepped_delivery(actor_environment& environment, caf_bridge::stepped_scheduler& scheduler,
                    const configuration& config, delivery_strategy* strategy)
-      : environment_(environment), coordinator_(coordinator), order_(config.order), random_(config.seed),
+      : environment_(environment), scheduler_(scheduler), order_(config.order), random_(config.seed),
         strategy_(strategy) {}
 
   void hold(caf_bridge::held_message message);
@@ -36,7 +36,7 @@ private:
   void require_oldest(std::size_t chosen) const;
 
   actor_environment& environment_;
-  caf_bridge::stepped_coordinator& coordinator_;
+  caf_bridge::stepped_scheduler& scheduler_;
   const delivery_order order_;
   std::mt19937_64 random_;
   delivery_strategy* const strategy_;

@@ -18,6 +18,7 @@ run("${CMAKE_COMMAND}"
     "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}"
     "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}"
-    "-DCMAKE_PREFIX_PATH=${prefix_path}")
+    "-DCMAKE_PREFIX_PATH=${prefix_path}"
+    "-DCAF_DIR=${CAF_DIR}")
 run("${CMAKE_COMMAND}" --build "${build}" --parallel 2)
 run("${build}/consumer")

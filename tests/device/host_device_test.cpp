@@ -101,6 +101,31 @@ TEST_CASE("driven by hand until a fence, what was enqueued behind it does not ru
   REQUIRE(d.entries == "ab");
 }
 
+TEST_CASE("one stream alone runs up to its next fence, and no further than what it waits for") {
+  rig r(driven(drive_mode::by_hand));
+  diary d;
+  stream_id first = r.gpu->create_stream("first");
+  stream_id second = r.gpu->create_stream("second");
+  d.launch(r, first, "a");
+  const fence behind_a = r.gpu->record(first);
+  d.launch(r, first, "b");
+  d.launch(r, second, "c");
+  r.gpu->wait(second, r.gpu->record(first));
+  d.launch(r, second, "d");
+  REQUIRE(r.gpu->run_to_fence(first));
+  REQUIRE(d.entries == "a");
+  REQUIRE(r.gpu->passed(behind_a));
+  REQUIRE(r.gpu->run_to_fence(second)); // there is no fence of its own: as far as it can
+  REQUIRE(d.entries == "ac");
+  REQUIRE_FALSE(r.gpu->can_run(second));
+  REQUIRE_FALSE(r.gpu->run_to_fence(second));
+  REQUIRE(r.gpu->can_run(first));
+  REQUIRE(r.gpu->run_to_fence(first));
+  REQUIRE(r.gpu->run_to_fence(second));
+  REQUIRE(d.entries == "acbd");
+  REQUIRE_FALSE(r.gpu->can_run(first));
+}
+
 TEST_CASE("driven at random, streams keep their order, seeds differ and one seed says the same twice") {
   auto run = [](std::uint64_t seed) {
     rig r(driven(drive_mode::random, seed));

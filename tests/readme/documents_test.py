@@ -51,11 +51,16 @@ class Readme(unittest.TestCase):
         self.assertIn(text_of("tests/readme/embedding.cpp"), blocks)
 
     def test_the_programs_have_the_options_that_it_names(self):
-        sources = text_of("examples/serve/options.cpp") + text_of("examples/replay/options.cpp")
+        sources = "".join(text_of(f"examples/{program}/options.cpp") for program in ("serve", "replay", "search"))
         known = set(re.findall(r'"(--[a-z-]+)"', sources))
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text_of("README.md")))
         self.assertGreater(len(named), 10)
         self.assertEqual(named - known, set())
+
+    def test_the_search_has_the_options_that_its_document_names(self):
+        known = set(re.findall(r'"(--[a-z-]+)"', text_of("examples/search/options.cpp")))
+        named = set(re.findall(r"`(--[a-z][a-z-]+)", text_of("docs/search.md")))
+        self.assertEqual(named, known)
 
     def test_kvferry_serve_reports_the_keys_that_it_names(self):
         known = set(re.findall(r'\{"(\w+)", ', text_of("examples/serve/report.cpp")))

@@ -35,6 +35,13 @@ class Schema(unittest.TestCase):
             with self.subTest(file.name):
                 self.validator.validate(json.loads(file.read_text(encoding="utf-8")))
 
+    def test_it_takes_every_scenario_of_the_search(self):
+        files = scenarios("../search")
+        self.assertGreater(len(files), 8)
+        for file in files:
+            with self.subTest(file.name):
+                self.validator.validate(json.loads(file.read_text(encoding="utf-8")))
+
     def test_it_refuses_every_wrong_scenario(self):
         files = scenarios("bad")
         self.assertGreater(len(files), 20)

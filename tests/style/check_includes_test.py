@@ -38,11 +38,20 @@ ALLOWED = [
     ("examples/serve/cuda/a.cpp", "<cuda_runtime.h>"),
     ("tests/cuda/a.cpp", "<cuda_runtime.h>"),
     ("actors/caf_compat.hpp", "<caf/all.hpp>"),
-    ("runtime/caf_scheduler.cpp", "<caf/scheduler/abstract_coordinator.hpp>"),
+    ("actors/caf_compat.cpp", "<caf/actor_clock.hpp>"),
     ("runtime/a.cpp", '"actors/caf_compat.hpp"'),
     ("examples/serve/a.cpp", '"examples/serve/b.hpp"'),
     ("tests/actors/a.cpp", '"actors/ledger.hpp"'),
     ("tests/serve/a.cpp", '"examples/serve/b.hpp"'),
+]
+
+# file, a line of it, whether it is refused
+NAMES = [
+    ("runtime/a.cpp", "caf::actor_system system;", True),
+    ("tests/a.cpp", "#if CAF_MAJOR_VERSION >= 1", True),
+    ("runtime/a.cpp", "caf_bridge::actor_system system; // not a caf::actor_system", False),
+    ("actors/caf_compat.hpp", "#if CAF_MAJOR_VERSION >= 1", False),
+    ("actors/caf_compat.cpp", "caf::actor_system& system;", False),
 ]
 
 
@@ -70,6 +79,16 @@ class CheckIncludes(unittest.TestCase):
                 self.assertTrue(run.stdout.startswith(f"{file}:2: "), run.stdout)
                 self.assertIn(rule, run.stdout)
                 self.assertEqual(run.stdout.count("\n"), 1)
+
+    def test_the_actor_library_is_named_in_one_place(self):
+        for file, line, refused in NAMES:
+            with self.subTest(file=file, line=line):
+                self.plant(file, f"// a comment\n{line}")
+                run = self.check()
+                Path(self.folder.name, file).unlink()
+                self.assertEqual(run.returncode, 1 if refused else 0, run.stdout + run.stderr)
+                if refused:
+                    self.assertTrue(run.stdout.startswith(f"{file}:2: names "), run.stdout)
 
     def test_an_include_with_the_order_is_silent(self):
         for file, include in ALLOWED:
