@@ -127,6 +127,7 @@ void world::run(const kill_step& step) {
     return;
   }
   stopped_ = true; // any other actor's death ends the runtime
+  killed_ = options_.any_order;
   if (step.publisher) {
     if (const batch_record* b = known(*step.publisher))
       took(kvferry::kill_publisher(*runtime_, b->batch->id()), {});

@@ -31,9 +31,9 @@ void runner::poll() {
   world_->end_step();
 }
 
-void runner::kill(const std::string& request) {
+void runner::kill(const kill_step& whom) {
   world_->begin_step(next_, "between steps");
-  world_->run(kill_step{request_name{request}, {}, {}});
+  world_->run(whom);
 }
 
 std::vector<std::string> runner::living() const { return world_->living(); }

@@ -57,8 +57,8 @@ public:
   /// Lets completions in between two steps.
   void poll();
 
-  /// Ends the actor of a request as a crash would.
-  void kill(const std::string& request);
+  /// Ends an actor as a crash would, as the step of the same name does.
+  void kill(const kill_step& whom);
 
   /// Requests that are open and have an actor, by name.
   std::vector<std::string> living() const;

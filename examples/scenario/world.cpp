@@ -66,7 +66,7 @@ request_record* world::running(const request_name& name) {
   if (r == nullptr || !options_.any_order)
     return r;
   wait_for_loads(*r);
-  if (r->status == request_record::state::loading)
+  if (r->status == request_record::state::loading && alive())
     find(fmt::format("\"{}\" is still loading, and the device has nothing left to do", name.text));
   if (r->status == request_record::state::active)
     return r;

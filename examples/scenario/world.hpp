@@ -166,7 +166,7 @@ private:
   pages::page_layout layout_;
   pages::mismatch_log log_;
   std::unique_ptr<kvferry::runtime> runtime_;
-  bool killed_ = false;  ///< any_order: a request's actor was
+  bool killed_ = false;  ///< any_order: an actor was
   bool skipped_ = false; ///< any_order: a call was done without
   bool stopped_ = false; ///< shut down, or an actor is dead without which nothing goes on
 

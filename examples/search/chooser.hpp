@@ -20,7 +20,8 @@ struct option {
     fail_copy,       ///< the next page copy fails
     fail_allocation, ///< the next allocation of the device is refused
     repeat,          ///< completion `number` is reported once more
-    kill,            ///< the actor of the request `number`, in the order of their names, ends
+    kill_request,    ///< the actor of the request `number`, in the order of their names, ends
+    kill_actor,      ///< another ends, and with it the runtime
   };
   kind what = kind::deliver;
   kvferry::actor_key from = kvferry::actor_key::engine, to = kvferry::actor_key::engine;

@@ -128,6 +128,15 @@ private:
     take_findings();
   }
 
+  /// Without which nothing goes on.
+  static const std::vector<scenarios::kill_step>& actors() {
+    static const std::vector<scenarios::kill_step> all{{{}, {}, "page_registry"},
+                                                       {{}, {}, "storage"},
+                                                       {{}, {}, "completions"},
+                                                       {{}, scenarios::batch_name{scenarios::standard_batch}, {}}};
+    return all;
+  }
+
   static std::uint64_t mixed_kind(const option& chosen) {
     return static_cast<std::uint64_t>(chosen.what) << 32 | chosen.number;
   }
@@ -144,7 +153,10 @@ private:
           options_.push_back({.what = option::kind::repeat, .number = i});
     if (allowed.kill_request)
       for (std::uint64_t i = 0; i < running_.living().size(); ++i)
-        options_.push_back({.what = option::kind::kill, .number = i});
+        options_.push_back({.what = option::kind::kill_request, .number = i});
+    if (allowed.kill_actor)
+      for (std::uint64_t i = 0; i < actors().size(); ++i)
+        options_.push_back({.what = option::kind::kill_actor, .number = i});
   }
 
   void apply(const option& chosen) {
@@ -160,7 +172,9 @@ private:
     case option::kind::repeat:
       something_waits_ = true;
       return (void)kvferry::repeat_completion(*running_.runtime(), copies_[chosen.number]);
-    case option::kind::kill: return running_.kill(running_.living()[chosen.number]);
+    case option::kind::kill_request:
+      return running_.kill({scenarios::request_name{running_.living()[chosen.number]}, {}, {}});
+    case option::kind::kill_actor: return running_.kill(actors()[chosen.number]);
     }
   }
 

@@ -17,6 +17,7 @@ struct faults {
   bool fail_allocation = false;
   bool repeat_completion = false;
   bool kill_request = false;
+  bool kill_actor = false;   ///< the registry, storage, completions or the batch publisher: ends the runtime
   std::uint32_t at_most = 1; ///< in one run
 };
 

@@ -39,9 +39,10 @@ tl::expected<search_options, usage_stop> parse_options(int argc, const char* con
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--seed", options.seed, "of --random and --pct")->type_name("S")->capture_default_str();
-  app.add_option("--fault", fault_names, "what may go wrong: copy, allocation, completion (a second one), death")
+  app.add_option("--fault", fault_names,
+                 "what may go wrong: copy, allocation, completion (a second one), request, actor (its death)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"copy", "allocation", "completion", "death"}));
+      ->check(CLI::IsMember({"copy", "allocation", "completion", "request", "actor"}));
   app.add_option("--faults", options.allowed.at_most, "at most so many of these in a run")
       ->type_name("N")
       ->capture_default_str();
@@ -65,7 +66,8 @@ tl::expected<search_options, usage_stop> parse_options(int argc, const char* con
     options.allowed.fail_copy |= name == "copy";
     options.allowed.fail_allocation |= name == "allocation";
     options.allowed.repeat_completion |= name == "completion";
-    options.allowed.kill_request |= name == "death";
+    options.allowed.kill_request |= name == "request";
+    options.allowed.kill_actor |= name == "actor";
   }
   if (*again) {
     auto parsed = parse_schedule(given);

@@ -20,7 +20,7 @@ struct planting {
 faults faults_named(const std::string& name) {
   faults allowed;
   allowed.fail_copy = name == "copy";
-  allowed.kill_request = name == "death";
+  allowed.kill_request = name == "request";
   return allowed;
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("each planted fault of the protocol is found, shortened and recorded")
        {"tier_before_copy_done", "an_abort_during_a_copy", "", "broken contract"},
        {"grant_before_submission", "a_load_against_eviction", "", "unordered access"},
        {"seen_ignored", "a_decoder_grows_while_its_blocks_move", "", "there is capacity"},
-       {"ghost_blocks", "suspend_and_resume_under_pressure", "death", "broken contract"},
+       {"ghost_blocks", "suspend_and_resume_under_pressure", "request", "broken contract"},
        {"void_spill_used", "a_spill_that_becomes_void", "", "broken contract"},
        {"failed_copy_counts", "two_owners_and_a_decode_entry", "copy", "expected 0x"},
        {"ready_before_loads", "loads_of_two_blocks", "copy", "nothing is bound"}}));
