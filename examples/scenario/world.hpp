@@ -145,6 +145,7 @@ private:
   std::shared_ptr<const pages::step_plan> plan_of(const batch_record& b) const;
 
   // -- parts of steps
+  step_step without_unable(step_step step);
   bool add_to(request_record& r, const std::string& name, batch_record& b, const std::string& batch,
               const std::optional<refusal>& refused);
   bool publish(batch_record& b, const std::vector<kvferry::request_id>& order, kvferry::stream_id on,

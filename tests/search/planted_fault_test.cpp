@@ -47,9 +47,9 @@ TEST_CASE("each planted fault of the protocol is found, shortened and recorded")
        {"retry_forgotten", "two_owners_and_a_decode_entry", "", "forgotten"},
        {"host_page_under_load", "loads_of_two_blocks", "", "broken contract"},
        {"tier_before_copy_done", "an_abort_during_a_copy", "", "broken contract"},
-       {"grant_before_submission", "a_load_against_eviction", "", "unordered access"},
+       {"grant_before_submission", "a_demotion_under_a_writer", "", "unordered access"},
        {"seen_ignored", "a_decoder_grows_while_its_blocks_move", "", "there is capacity"},
-       {"ghost_blocks", "suspend_and_resume_under_pressure", "request", "broken contract"},
+       {"ghost_blocks", "a_row_that_shows_its_pages_again", "request", "broken contract"},
        {"void_spill_used", "a_spill_that_becomes_void", "", "broken contract"},
        {"failed_copy_counts", "two_owners_and_a_decode_entry", "copy", "expected 0x"},
        {"ready_before_loads", "loads_of_two_blocks", "copy", "nothing is bound"}}));
