@@ -46,6 +46,11 @@ std::string to_string(const address& who) {
 
 std::string to_string(actor_key who) { return to_string(address_of(who)); }
 
+std::optional<actor_key> actor_named(std::string_view name) {
+  const auto found = parse_address(name);
+  return found ? std::optional{actor_key_of(*found)} : std::nullopt;
+}
+
 std::optional<address> parse_address(std::string_view name) {
   const std::size_t slash = name.find('/');
   address found;

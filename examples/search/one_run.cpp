@@ -74,7 +74,7 @@ public:
   void called_device(kvferry::actor_key who, kvferry::stream_id on, std::optional<kvferry::fence> recorded) override {
     state_.called_device(who, on);
     streams_ = std::max(streams_, on.value() + 1);
-    if (recorded && to_string(who) == "storage")
+    if (recorded && who == storage_)
       copies_.push_back(*recorded);
   }
 
@@ -192,6 +192,7 @@ private:
       result_.findings = running_.findings();
   }
 
+  const kvferry::actor_key storage_ = *kvferry::actor_named("storage");
   const run_setup& setup_;
   chooser& choose_;
   coverage& seen_;

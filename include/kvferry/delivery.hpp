@@ -20,6 +20,9 @@ enum class actor_key : std::uint64_t { engine = 0 };
 /// "page_registry", "request_cache/7", "engine".
 std::string to_string(actor_key who);
 
+/// The inverse; none: no actor can have that name.
+std::optional<actor_key> actor_named(std::string_view name);
+
 /// A message on its way. Of those with the same two ends only the oldest can be delivered.
 struct waiting_message {
   actor_key from;

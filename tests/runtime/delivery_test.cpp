@@ -89,6 +89,13 @@ struct ordered_rig {
 
 } // namespace
 
+TEST_CASE("actors have names, and names lead back to them") {
+  for (const char* name : {"engine", "page_registry", "storage", "completions", "request_cache/7", "batch_publisher/2"})
+    REQUIRE(to_string(actor_named(name).value()) == name);
+  REQUIRE(actor_named("engine") == actor_key::engine);
+  REQUIRE_FALSE(actor_named("page_registrar"));
+}
+
 TEST_CASE("a strategy that takes the oldest message delivers as the configuration's fifo does") {
   ordered_rig r(oldest);
   r.serve_one();
