@@ -21,13 +21,10 @@ class handling_observer {
 public:
   virtual ~handling_observer() = default;
 
-  struct begun {
-    std::uint64_t number = 0;   ///< from 1; messages that the handling sends carry it as their cause
-    const void* body = nullptr; ///< where the message is from now on; it stays there while the handling runs
-  };
-
-  /// Takes the message, of the kind that message_index numbers, out of `body`.
-  virtual begun handling(const address& from, const address& to, std::uint64_t cause, std::size_t kind, void* body) = 0;
+  /// `body` is the message, of the kind that message_index numbers. Returns the handling's number, from 1; messages
+  /// that it sends carry it as their cause.
+  virtual std::uint64_t handling(const address& from, const address& to, std::uint64_t cause, std::size_t kind,
+                                 const void* body) = 0;
 };
 
 class actor_environment {
@@ -78,13 +75,13 @@ public:
   /// The same for every message of a handling.
   void post_all(const address& from, std::uint64_t cause, outbox& out);
 
-  /// A handling is about to begin: its number, and where its message is.
-  handling_observer::begun begin_handling(const address& from, const address& to, std::uint64_t cause, std::size_t kind,
-                                          void* body) {
+  /// A handling is about to begin; its number, 0 when nobody gives one.
+  std::uint64_t begin_handling(const address& from, const address& to, std::uint64_t cause, std::size_t kind,
+                               const void* body) {
     handled_.fetch_add(1, std::memory_order_relaxed);
     if (strategy != nullptr) [[unlikely]]
       tell_strategy(to, kind);
-    return observer == nullptr ? handling_observer::begun{0, body} : observer->handling(from, to, cause, kind, body);
+    return observer == nullptr ? 0 : observer->handling(from, to, cause, kind, body);
   }
 
   std::uint64_t handled() const { return handled_.load(std::memory_order_relaxed); }

@@ -43,6 +43,15 @@ struct idle_link {
   idle_list* in = nullptr; ///< null: in none
 };
 
+/// Some of the two tiers.
+struct tier_set {
+  bool gpu = false;
+  bool host = false;
+
+  bool has(tier on) const { return on == tier::gpu ? gpu : host; }
+  friend bool operator==(const tier_set&, const tier_set&) = default;
+};
+
 /// T tokens' KV of one group: at most one page per tier, with equal bytes.
 struct block {
   block_id id;
@@ -65,6 +74,8 @@ struct block {
   bool discard_copy = false;     ///< the spill under way is void: its owner has resumed and writes
   bool bound_reached = false;    ///< deferred long enough: copied in spite of its blockers
   std::uint64_t wait_ticket = 0; ///< place in the wait set for a host slot; 0: does not wait
+  tier_set told;                 ///< where routers outside know it to be
+  bool unwritten = false;        ///< listed: its GPU page is told when what writes it has passed
   idle_link on_gpu_list;
   idle_link on_host_list;
 

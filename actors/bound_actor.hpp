@@ -47,9 +47,9 @@ protected:
 
   template <class Message>
   void receive(envelope<Message>& message) {
-    const auto handling =
-        environment_.begin_handling(message.from, self_, message.cause, message_index<Message>, &message.body);
-    const auto& body = *static_cast<const Message*>(handling.body);
+    const Message& body = message.body;
+    const std::uint64_t number =
+        environment_.begin_handling(message.from, self_, message.cause, message_index<Message>, &body);
     outbox out;
     if constexpr (std::is_same_v<Message, register_request>)
       watch(body.request);
@@ -64,7 +64,7 @@ protected:
       this->quit_broken();
       return;
     }
-    environment_.post_all(self_, handling.number, out);
+    environment_.post_all(self_, number, out);
     if constexpr (requires { state_->ended(); })
       if (state_->ended()) {
         environment_.remove(self_);

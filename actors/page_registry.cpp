@@ -87,6 +87,8 @@ void page_registry::finish(outbox& out) {
     watching_ = true;
     out.send(watch_fences{ledger_.awaited()});
   }
+  if (routers_listen())
+    tell_routers(out);
   caller_ = nullptr;
 }
 
@@ -156,6 +158,11 @@ void page_registry::handle(const fence_passed& message, outbox& out) {
   watching_ = false;
   passed_.add(message.passed);
   ledger_.note_passed(message.passed);
+  for (block* b : std::exchange(unwritten_, {})) { // to be looked at again
+    b->unwritten = false;
+    touched_.push_back(b);
+  }
+  written_watched_.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
   finish(out);
 }
 

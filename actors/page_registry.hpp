@@ -51,6 +51,7 @@ public:
   void handle(const query_blockers& message, outbox& out);
   void handle(const query_counters& message, outbox& out);
   void handle(const query_quiet& message, outbox& out);
+  void handle(const query_index& message, outbox& out);
 
   /// Invariants L of design section 10 over what the last handling touched.
   void check_touched() const;
@@ -206,6 +207,18 @@ private:
   void load_done(block& b, const block_copy& copy, bool ok);
   void acknowledge(request_id request, row_seq seq, const fence_set& readers);
 
+  // -- what routers outside are told (page_registry_events.cpp)
+  // -------------------------------------------------------------------------------
+
+  bool routers_listen() const { return config_.router_events_max > 0; }
+  void enter_index(block& b, prefix_node& place);
+  void leave_index(block& b);
+  tier_set readable_on(const block& b) const;
+  void tell_routers(outbox& out);
+  void tell(block& b, tier_set now);
+  void await_written(block& b);
+  static index_event stored_event(const block& b, tier on);
+
   // -- the end of every handling (page_registry.cpp)
   // ------------------------------------------------------------------------
 
@@ -251,6 +264,9 @@ private:
   std::uint64_t publications_ = 0;
   fence_set passed_;
   bool watching_ = false;
+  std::uint64_t last_event_ = 0;
+  std::vector<block*> unwritten_; // blocks of the index whose GPU pages are told when they are written
+  fence_set written_watched_;     // what is watched for their sake
   counters_told counters_;
 
   // Results of the handling in progress.
@@ -266,6 +282,8 @@ private:
   std::vector<block*> touched_;
   std::vector<block*> new_waiters_;
   std::vector<request_id> loads_ended_;
+  std::vector<index_event> events_;
+  fence_set written_unwatched_;
 };
 
 template <class Change>

@@ -28,7 +28,7 @@ void page_registry::forget(block& b) {
     leave_idle(b);
   waiting_[b.group.value()].remove(b);
   if (b.node != nullptr)
-    index_.clear(b);
+    leave_index(b);
   if (b.returns_to != nullptr)
     index_.drop_reference(*std::exchange(b.returns_to, nullptr));
   if (b.has_gpu())

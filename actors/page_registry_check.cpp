@@ -71,6 +71,9 @@ void page_registry::check_all() const {
     check_block(
         b, is_sparse(b.group), [&](const owner& o) { return needs_gpu(b, o); },
         [&](const owner& o) -> const claim_entry& { return entry_of(b, o); });
+    KVFERRY_REQUIRE(!routers_listen() || b.told == readable_on(b),
+                    "block {} is there for routers on (GPU, host) ({}, {}), and they were told ({}, {})", b.id.value(),
+                    readable_on(b).gpu, readable_on(b).host, b.told.gpu, b.told.host);
     if (b.has_gpu())
       use(key_of(b.group, b.gpu), b);
     if (b.has_host())

@@ -32,7 +32,7 @@ void page_registry::share(claim& c, group_id group, block_ordinal ordinal, prefi
   block* there = node.blocks[group.value()];
   if (there == nullptr) {
     if (own_block.node == nullptr)
-      index_.set(node, own_block);
+      enter_index(own_block, node);
     return;
   }
   if (there == &own_block)

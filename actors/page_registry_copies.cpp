@@ -105,7 +105,7 @@ void page_registry::demote_done(block& b, const block_copy& copy, bool ok) {
   } else {
     b.host = host_slot{copy.target};
     host_pages_[b.group.value()][copy.target] = &b;
-    index_.set(place, b);
+    enter_index(b, place);
     b.failures = 0;
     b.written = {};
     ++counters_.pages_demoted;

@@ -152,7 +152,7 @@ gpu_slot page_registry::take_gpu(group_id group, slot_use use, batch_id batch, g
     // Rule 9: it leaves the index at once and returns when its copy is done. The slot is granted behind the copy.
     victim.returns_to = victim.node;
     index_.add_reference(*victim.node);
-    index_.clear(victim);
+    leave_index(victim);
     host_slot target = take_host(group);
     start_copy(victim, move_kind::demote, target.value());
     victim.gpu = gpu_slot::none();

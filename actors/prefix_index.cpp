@@ -17,10 +17,13 @@ prefix_index::~prefix_index() {
 prefix_node& prefix_index::root(const std::string& adapter, const std::string& salt) {
   // The length in front keeps ("ab", "c") and ("a", "bc") apart.
   const std::string name = fmt::format("{}:{}|{}", adapter.size(), adapter, salt);
-  std::unique_ptr<root_node>& found = roots_[name];
+  std::unique_ptr<prefix_root>& found = roots_[name];
   if (!found) {
-    found = std::make_unique<root_node>();
+    found = std::make_unique<prefix_root>();
     found->name = name;
+    found->adapter = adapter;
+    found->salt = salt;
+    found->root = found.get();
   }
   return *found;
 }
@@ -41,6 +44,7 @@ prefix_node& prefix_index::find_or_add(prefix_node& parent, std::uint64_t hash, 
   prefix_node*& first = by_hash_[hash];
   auto* node = new prefix_node{&parent, hash, {tokens.begin(), tokens.end()}, std::vector<block*>(groups_), first};
   first = node;
+  node->root = parent.root;
   node->older = parent.newest_child;
   if (node->older != nullptr)
     node->older->newer = node;
@@ -48,6 +52,23 @@ prefix_node& prefix_index::find_or_add(prefix_node& parent, std::uint64_t hash, 
   ++parent.references;
   ++count_;
   return *node;
+}
+
+std::vector<const prefix_node*> prefix_index::all() const {
+  std::vector<const prefix_root*> roots;
+  for (const auto& [name, root] : roots_)
+    roots.push_back(root.get());
+  std::ranges::sort(roots, {}, &prefix_root::name);
+  std::vector<const prefix_node*> nodes;
+  auto add_children = [&](const prefix_node& parent) {
+    for (const prefix_node* child = parent.newest_child; child != nullptr; child = child->older)
+      nodes.push_back(child);
+  };
+  for (const prefix_root* root : roots)
+    add_children(*root);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    add_children(*nodes[i]);
+  return nodes;
 }
 
 void prefix_index::set(prefix_node& node, block& b) {
@@ -74,7 +95,7 @@ void prefix_index::drop_reference(prefix_node& node) {
       return;
     prefix_node* parent = last->parent;
     if (parent == nullptr) {
-      roots_.erase(std::string{static_cast<root_node*>(last)->name}); // a copy: the name ends with the node
+      roots_.erase(std::string{static_cast<prefix_root*>(last)->name}); // a copy: the name ends with the node
       return;
     }
     unlink(*last);

@@ -19,6 +19,8 @@
 
 namespace kvferry {
 
+struct prefix_root;
+
 struct prefix_node {
   prefix_node* parent = nullptr; ///< null: a namespace's root
   std::uint64_t hash = 0;        ///< chain hash over the whole prefix
@@ -30,6 +32,14 @@ struct prefix_node {
   prefix_node* newest_child = nullptr;
   prefix_node* newer = nullptr; ///< neighbours among its parent's children
   prefix_node* older = nullptr;
+  const prefix_root* root = nullptr; ///< of its namespace
+};
+
+/// Stands for the empty prefix.
+struct prefix_root : prefix_node {
+  std::string name;
+  std::string adapter;
+  std::string salt;
 };
 
 class prefix_index {
@@ -67,16 +77,16 @@ public:
 
   std::size_t nodes() const { return count_; }
 
+  /// Every node but the roots, parents first; in the same order after the same calls.
+  std::vector<const prefix_node*> all() const;
+
 private:
   void unlink(prefix_node& node);
 
   std::size_t groups_;
   std::size_t count_ = 0;
   std::unordered_map<std::uint64_t, prefix_node*> by_hash_;
-  struct root_node : prefix_node {
-    std::string name;
-  };
-  std::unordered_map<std::string, std::unique_ptr<root_node>> roots_;
+  std::unordered_map<std::string, std::unique_ptr<prefix_root>> roots_;
 };
 
 template <class Usable>

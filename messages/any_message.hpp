@@ -23,7 +23,7 @@ struct message_list {};
 using page_registry_messages =
     message_list<register_request, match_prefix, owner_transition, release_owners, batch_changed, row_acknowledged,
                  rows_published, copies_submitted, copies_done, fence_passed, flush_copies, request_down, bury_request,
-                 query_blockers, query_counters, query_quiet>;
+                 query_blockers, query_counters, query_quiet, query_index>;
 using storage_messages = message_list<copy_pages, cancel_copies, submit_copies, copy_completed>;
 using completions_messages = message_list<watch_copies, watch_fences, streams_progressed>;
 using request_cache_messages =
@@ -35,7 +35,7 @@ using batch_publisher_messages =
     message_list<join_row, row_changed, leave_row, drop_row, publish, begin_read, end_read, close_batch, check_rows>;
 using engine_messages = message_list<request_registered, request_opened, call_done, request_closed, request_ready,
                                      request_lost, published, read_changed, batch_closed, storage_told, host_pages_told,
-                                     blockers_told, quiet_told, rows_checked, counters_told>;
+                                     blockers_told, quiet_told, rows_checked, counters_told, index_changed, index_told>;
 
 template <class... Lists>
 struct concatenated;

@@ -188,4 +188,22 @@ struct counters_told {
   static constexpr message_info info{"counters_told", "page_registry", actor_kind::engine, "", "ignored"};
 };
 
+/// What became of the prefix index in one handling, for routers outside; sent when there is something and
+/// `router_events_max` is not 0.
+struct index_changed {
+  std::uint64_t first = 0; ///< number of the first of `events`, from 1
+  std::vector<index_event> events;
+  KVFERRY_FIELDS(index_changed, first, events)
+  static constexpr message_info info{"index_changed", "page_registry", actor_kind::engine, "", "ignored"};
+};
+
+/// What routers were told of, and is there: a `stored` for each block and tier, parents first.
+struct index_told {
+  call_id call;
+  std::uint64_t last = 0; ///< number of the last event that it includes
+  std::vector<index_event> events;
+  KVFERRY_FIELDS(index_told, call, last, events)
+  static constexpr message_info info{"index_told", "page_registry", actor_kind::engine, "", "ignored"};
+};
+
 } // namespace kvferry

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <new>
 
 #include <fmt/format.h>
 
+#include "messages/compact.hpp"
 #include "messages/envelope_text.hpp"
 #include "messages/json_value.hpp"
 #include "messages/message_kind.hpp"
@@ -16,15 +16,16 @@ namespace kvferry {
 namespace {
 
 template <class Message>
+const Message& as(const void* body) {
+  return *static_cast<const Message*>(body);
+}
+
+template <class Message>
 message_kind kind_of() {
   return {Message::info.name,
-          sizeof(Message),
-          alignof(Message),
-          [](void* to, void* from) { ::new (to) Message(std::move(*static_cast<Message*>(from))); },
-          [](void* to, const void* from) { ::new (to) Message(*static_cast<const Message*>(from)); },
-          [](void* body) { static_cast<Message*>(body)->~Message(); },
-          [] { return any_message{Message{}}; },
-          json_value::codec_of<Message>()};
+          [](const void* body, std::byte* to, std::size_t room) { return compact::write(as<Message>(body), to, room); },
+          [](const std::byte* from, void* body) { compact::value<Message>::read(from, *static_cast<Message*>(body)); },
+          [] { return any_message{Message{}}; }, json_value::codec_of<Message>()};
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // What can be done with a message or event of a trace whose type is known by its number alone. For the recorder, which
-// keeps bodies of all kinds in its own memory, and for the JSON form.
+// keeps bodies of all kinds as bytes (messages/compact.hpp), and for the JSON form.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,8 @@ struct codec;
 
 struct message_kind {
   std::string_view name;
-  std::size_t size_bytes;
-  std::size_t alignment;
-  void (*move)(void* to, void* from); ///< makes a body at `to` out of the one at `from`, which is left empty
-  void (*copy)(void* to, const void* from);
-  void (*destroy)(void* body);
+  std::size_t (*write)(const void* body, std::byte* to, std::size_t room); ///< bytes; more than `room`: wrote nothing
+  void (*read)(const std::byte* from, void* body);                         ///< what was written in this process
   any_message (*blank)();
   const json_value::codec& codec;
 

@@ -140,6 +140,32 @@ struct claim_pages {
   KVFERRY_FIELDS(claim_pages, request, visible, decoding, complete, pages)
 };
 
+/// As `router_event::change`.
+enum class index_change : std::uint8_t { stored, moved, removed };
+
+constexpr std::string_view to_string(index_change change) {
+  switch (change) {
+  case index_change::stored: return "stored";
+  case index_change::moved: return "moved";
+  case index_change::removed: return "removed";
+  }
+  return "?";
+}
+
+/// What became of one block of the prefix index. As `router_event`.
+struct index_event {
+  index_change what = index_change::stored;
+  block_id block;
+  group_id group;
+  tier on = tier::gpu;
+  std::uint64_t hash = 0;
+  std::optional<std::uint64_t> parent;
+  std::vector<token> tokens;
+  std::string adapter;
+  std::string salt;
+  KVFERRY_FIELDS(index_event, what, block, group, on, hash, parent, tokens, adapter, salt)
+};
+
 /// Why a call was refused. `code` and `numbers` as in `error`; the text is made where it is shown.
 struct refusal {
   error_code code = error_code::invalid_argument;

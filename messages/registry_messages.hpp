@@ -169,4 +169,12 @@ struct query_quiet {
                                      "the runtime has ended: runtime_stopped"};
 };
 
+/// Asks for all blocks of the prefix index that routers were told of.
+struct query_index {
+  call_id call;
+  KVFERRY_FIELDS(query_index, call)
+  static constexpr message_info info{"query_index", "engine", actor_kind::page_registry, "index_told",
+                                     "the runtime has ended: runtime_stopped"};
+};
+
 } // namespace kvferry

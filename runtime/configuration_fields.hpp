@@ -42,6 +42,7 @@ void visit_fields(Visitor& visitor, Config& config) {
   visitor.optional("on_host_full", config.on_host_full);
   visitor.optional("on_host_hit", config.on_host_hit);
   visitor.optional("copy_retries", config.copy_retries);
+  visitor.optional("router_events_max", config.router_events_max);
   visitor.optional("scheduler", config.scheduler);
   visitor.optional("order", config.order);
   visitor.optional("seed", config.seed);

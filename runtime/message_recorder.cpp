@@ -60,7 +60,8 @@ expected<std::unique_ptr<message_recorder>> message_recorder::create(const std::
 }
 
 message_recorder::message_recorder(std::ofstream file, const configuration& config)
-    : id_(++recorders_made), process_(::getpid()), file_(std::move(file)) {
+    : id_(++recorders_made), process_(::getpid()), kinds_(message_kinds()), file_(std::move(file)),
+      messages_(kinds_.size()) {
   append_header(text_, config, check_);
   writer_ = std::thread{[this] { write_lines(); }};
   living_recorders::living().add(this);
@@ -79,37 +80,25 @@ message_recorder::~message_recorder() {
 // -- where messages are handled
 // --------------------------------------------------------------------------------------
 
-handling_observer::begun message_recorder::handling(const address& from, const address& to, std::uint64_t cause,
-                                                    std::size_t kind, void* body) {
-  begun started;
-  void* place = nullptr;
-  started.number = append(from, to, cause, kind, body, nullptr, &place);
-  started.body = place;
-  return started;
+std::uint64_t message_recorder::handling(const address& from, const address& to, std::uint64_t cause, std::size_t kind,
+                                         const void* body) {
+  message_log& log = log_here();
+  return log.current = append(log, from, to, cause, kind, body);
 }
 
 void message_recorder::arrived(const address& from, std::uint64_t cause, const any_message& message) {
-  append(from, {actor_kind::engine, 0}, cause, message.index(), nullptr, message.body());
+  append(log_here(), from, {actor_kind::engine, 0}, cause, message.index(), message.body());
 }
 
-std::uint64_t message_recorder::append(const address& from, const address& to, std::uint64_t cause, std::size_t kind,
-                                       void* moved, const void* copied, void** place) {
-  static const std::span<const message_kind> kinds = message_kinds();
-  message_log& log = log_here();
-  logged_record& record = log.reserve(static_cast<std::uint32_t>(kind)); // may wait, so before it has its number
+std::uint64_t message_recorder::append(message_log& log, const address& from, const address& to, std::uint64_t cause,
+                                       std::size_t kind, const void* body) {
+  logged_record& record = log.append(kinds_[kind], body); // may wait, so before it has its number
+  record.kind = static_cast<std::uint32_t>(kind);
   record.step = step_.load(std::memory_order_relaxed);
   record.cause = cause;
   record.from = from;
   record.to = to;
-  if (moved != nullptr)
-    kinds[kind].move(record.body(), moved);
-  else
-    kinds[kind].copy(record.body(), copied);
   const std::uint64_t seq = record.seq = last_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (place != nullptr) {
-    *place = record.body();
-    log.current = seq; // it is a handling
-  }
   log.publish(record);
   return seq;
 }
@@ -129,7 +118,7 @@ message_log& message_recorder::find_log() {
   std::lock_guard lock{guard_};
   auto& log = logs_[std::this_thread::get_id()];
   if (!log)
-    log = std::make_unique<message_log>(message_kinds(), [this] { wake(); });
+    log = std::make_unique<message_log>([this] { wake(); });
   return *log;
 }
 
@@ -212,14 +201,21 @@ bool message_recorder::write_ready() {
 }
 
 void message_recorder::write_line(const logged_record& record) {
-  static const std::span<const message_kind> kinds = message_kinds();
-  const message_kind& kind = kinds[record.kind];
+  const message_kind& kind = kinds_[record.kind];
   const std::size_t begin = text_.size();
   begin_record(text_, {record.seq, record.step, record.cause, record.from, record.to, kind.name, {}});
-  kind.print(record.body(), text_);
+  kind.print(message_of(record).body(), text_);
   seal_line(text_, begin, check_);
   if (text_.size() > text_bytes_max)
     write_out();
+}
+
+any_message& message_recorder::message_of(const logged_record& record) {
+  std::optional<any_message>& message = messages_[record.kind];
+  if (!message)
+    message = kinds_[record.kind].blank();
+  kinds_[record.kind].read(record.body(), message->body());
+  return *message;
 }
 
 void message_recorder::write_out() {

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -33,21 +35,23 @@ public:
   /// Writes what is left. REQUIRES: nobody records any more.
   ~message_recorder() override;
 
-  begun handling(const address& from, const address& to, std::uint64_t cause, std::size_t kind, void* body) override;
+  std::uint64_t handling(const address& from, const address& to, std::uint64_t cause, std::size_t kind,
+                         const void* body) override;
 
-  /// A message that the engine handles; it stays the caller's.
+  /// A message that the engine handles.
   void arrived(const address& from, std::uint64_t cause, const any_message& message);
 
   /// An input that is no message.
   template <class Event>
-  void input(const address& to, Event event) {
-    log_here().current = append({actor_kind::engine, 0}, to, 0, message_index<Event>, &event, nullptr);
+  void input(const address& to, const Event& event) {
+    handling({actor_kind::engine, 0}, to, 0, message_index<Event>, &event);
   }
 
   /// A call of an actor on the device, while it handles a message on this thread.
   template <class Event>
-  void called(const address& from, Event event) {
-    append(from, {actor_kind::device, 0}, log_here().current, message_index<Event>, &event, nullptr);
+  void called(const address& from, const Event& event) {
+    message_log& log = log_here();
+    append(log, from, {actor_kind::device, 0}, log.current, message_index<Event>, &event);
   }
 
   /// Records from now on belong to this step.
@@ -64,17 +68,19 @@ private:
 
   message_log& log_here();
   message_log& find_log();
-  std::uint64_t append(const address& from, const address& to, std::uint64_t cause, std::size_t kind, void* moved,
-                       const void* copied, void** place = nullptr);
+  std::uint64_t append(message_log& log, const address& from, const address& to, std::uint64_t cause, std::size_t kind,
+                       const void* body);
   void wake();
   std::uint64_t ask_to_write();
   void write_lines();
   bool write_ready();
   void write_line(const logged_record& record);
+  any_message& message_of(const logged_record& record);
   void write_out();
 
   const std::uint64_t id_; // of this recorder in the process, never 0
   const int process_;
+  const std::span<const message_kind> kinds_;
   std::atomic<std::uint64_t> last_{0};
   std::atomic<std::uint64_t> step_{0};
 
@@ -90,6 +96,7 @@ private:
   // The writing thread's.
   std::ofstream file_;
   std::string text_;
+  std::vector<std::optional<any_message>> messages_; // by kind; they keep their memory
   std::uint64_t check_ = 0;
   std::uint64_t next_ = 1;
   std::uint64_t flushed_ = 0;

@@ -80,6 +80,8 @@ expected<std::vector<blocker>> runtime::why_on_gpu(request_id request, group_id 
 
 expected<void> runtime::dense_ready(request_id request, group_id group) { return impl_->dense_ready(request, group); }
 expected<std::vector<std::string>> runtime::check_quiet() { return impl_->check_quiet(); }
+expected<router_news> runtime::take_router_events() { return impl_->take_router_events(); }
+expected<router_news> runtime::list_router_events() { return impl_->list_router_events(); }
 statistics runtime::take_statistics() { return impl_->take_statistics(); }
 leftovers runtime::shut_down() { return impl_->shut_down(); }
 

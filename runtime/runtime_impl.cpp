@@ -10,7 +10,7 @@ runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<devi
                            std::vector<group_pools> memory, std::unique_ptr<message_recorder> recorder,
                            delivery_strategy* strategy)
     : config(configured), pools(std::move(memory)), system_config_(configured), system_(system_config_),
-      device_(std::move(target)), recorder_(std::move(recorder)) {
+      device_(std::move(target)), recorder_(std::move(recorder)), router_events_(config.router_events_max) {
   environment_.observer = recorder_.get();
   environment_.strategy = strategy;
   environment_.to_engine = [this](address from, std::uint64_t cause, any_message body) {
@@ -72,6 +72,8 @@ void runtime_impl::arrive(engine_port::arrival message) {
     request_became_ready(*ready);
   } else if (const auto* lost = message.body.get_if<request_lost>()) {
     request_was_lost(lost->request);
+  } else if (const auto* changed = message.body.get_if<index_changed>()) {
+    router_events_.add(*changed);
   } else {
     const auto* registered = message.body.get_if<request_registered>();
     const call_id id = registered ? call_id{registered->request.value() | registration_bit} : call_of(message.body);

@@ -15,6 +15,7 @@
 #include "device/device.hpp"
 #include "kvferry/runtime.hpp"
 #include "runtime/engine_port.hpp"
+#include "runtime/held_router_events.hpp"
 #include "runtime/message_recorder.hpp"
 #include "runtime/request_record.hpp"
 #include "runtime/stepped_delivery.hpp"
@@ -52,6 +53,12 @@ public:
   statistics take_statistics();
   expected<std::vector<std::string>> check_quiet();
   leftovers shut_down();
+
+  // -- calls of a router (router_calls.cpp)
+  // ---------------------------------------------------------------------------------------------------
+
+  expected<router_news> take_router_events();
+  expected<router_news> list_router_events();
 
   // -- calls of batch (batch_calls.cpp)
   // ------------------------------------------------------------------------------------
@@ -127,6 +134,7 @@ private:
   // ------------------------------------------------------------------------------------------------------------
 
   expected<void> require_running() const;
+  expected<void> require_router_events() const;
   expected<request_record*> find(request_id request);
   expected<batch_state*> find(batch_id id);
   history_report report(request_record& record, fence_set running = {});
@@ -163,6 +171,7 @@ private:
   std::unordered_map<call_id, pending_call> pending_;
   std::unordered_map<stream_id, fence> step_fences_; // one event per stream and call
   std::vector<ready_request> ready_;
+  held_router_events router_events_;
 
   struct closed_tables {
     std::unique_ptr<device_memory> memory;

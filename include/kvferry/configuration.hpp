@@ -73,6 +73,9 @@ struct configuration {
   host_hit_policy on_host_hit = host_hit_policy::load;
   std::uint32_t copy_retries = 3; ///< times a failed copy is submitted again
 
+  /// Events for routers outside that wait until they are taken (`runtime::take_router_events`); 0: there are none.
+  std::uint32_t router_events_max = 0;
+
   scheduler_kind scheduler = scheduler_kind::stepped;
   delivery_order order = delivery_order::fifo;
   std::uint64_t seed = 1;            ///< for `delivery_order::random`

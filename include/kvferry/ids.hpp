@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <string>
 
 namespace kvferry {
 
@@ -75,6 +76,14 @@ using row_seq = std::uint64_t;
 
 /// A token of the model's vocabulary.
 using token = std::int32_t;
+
+/// Requests share blocks only within one namespace. The fields are tagged: an adapter "x" is not a salt "x".
+struct prefix_namespace {
+  std::string adapter; ///< e.g. the LoRA adapter's name
+  std::string salt;    ///< e.g. the tenant
+
+  friend bool operator==(const prefix_namespace&, const prefix_namespace&) = default;
+};
 
 /// Where a page lives. The values are those of the `page_tier` tables.
 enum class tier : std::uint8_t {

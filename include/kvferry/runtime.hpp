@@ -16,6 +16,7 @@
 #include "kvferry/error.hpp"
 #include "kvferry/ids.hpp"
 #include "kvferry/pools.hpp"
+#include "kvferry/router_events.hpp"
 #include "kvferry/statistics.hpp"
 
 namespace kvferry {
@@ -23,14 +24,6 @@ namespace kvferry {
 class delivery_strategy;
 class device;
 class runtime_impl;
-
-/// Requests share blocks only within one namespace. The fields are tagged: an adapter "x" is not a salt "x".
-struct prefix_namespace {
-  std::string adapter; ///< e.g. the LoRA adapter's name
-  std::string salt;    ///< e.g. the tenant
-
-  friend bool operator==(const prefix_namespace&, const prefix_namespace&) = default;
-};
 
 struct opened {
   request_id request;
@@ -155,6 +148,14 @@ public:
   /// Whether dense attention of `group` can run: refused with `bound_to_host` exactly when a needed block is bound to a
   /// host page; the message names the ordinals.
   expected<void> dense_ready(request_id request, group_id group);
+
+  /// What became of the blocks of the prefix index since the last call (router_events.hpp). At most `router_events_max`
+  /// events wait for it; when there are more they are lost, and the call is answered as `list_router_events`.
+  /// Errors: invalid_configuration (`router_events_max` is 0).
+  expected<router_news> take_router_events();
+
+  /// The same, beginning with a listing of all that is there: for a router that has just come, or lost what it knew.
+  expected<router_news> list_router_events();
 
   statistics take_statistics();
 

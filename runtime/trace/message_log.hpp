@@ -1,9 +1,9 @@
-// What one thread has recorded and nobody has written yet: bodies as they were sent, one behind the other in chunks.
+// What one thread has recorded and nobody has written yet: messages as bytes, one behind the other in chunks.
 //
 // The thread that handles messages appends, and that has to cost next to nothing; the recorder's thread reads what was
-// appended and hands chunks back when their handlings are over. A single producer and a single consumer, without a lock
-// but for taking a new chunk. Bodies are destroyed by the thread that made them: memory that is freed elsewhere costs
-// it more than all the rest.
+// appended and hands chunks back. A single producer and a single consumer, without a lock but for taking a new chunk.
+// Messages are copied, not moved: what they hold is freed when it always is, while it is in the cache, and a chunk that
+// is used again is memory that the thread has touched before.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <vector>
 
 #include "messages/address.hpp"
@@ -22,7 +21,7 @@
 namespace kvferry {
 
 /// A record without its body, which follows it in memory.
-struct alignas(std::max_align_t) logged_record {
+struct logged_record {
   std::uint64_t seq = 0;
   std::uint64_t step = 0;
   std::uint64_t cause = 0;
@@ -31,35 +30,39 @@ struct alignas(std::max_align_t) logged_record {
   std::uint32_t kind = 0;       ///< index in recorded_messages
   std::uint32_t size_bytes = 0; ///< to the next record
 
-  void* body() { return this + 1; }
-  const void* body() const { return this + 1; }
+  std::byte* body() { return reinterpret_cast<std::byte*>(this + 1); }
+  const std::byte* body() const { return reinterpret_cast<const std::byte*>(this + 1); }
 };
 
 class message_log {
 public:
   static constexpr std::size_t chunk_bytes = 64 << 10;
-  static constexpr std::size_t chunks_max = 256; ///< that the writer is behind; then the producer waits
+  static constexpr std::size_t ahead_bytes_max = 16 << 20; ///< of the writer; then the producer waits
 
   /// `wake` is called when there is a chunk more to read.
-  explicit message_log(std::span<const message_kind> kinds, std::function<void()> wake);
+  explicit message_log(std::function<void()> wake);
   ~message_log();
   message_log(const message_log&) = delete;
   message_log& operator=(const message_log&) = delete;
 
   // -- the thread whose log it is
 
-  /// Room for a record with a body of that kind. Waits when the reader is too far behind.
-  logged_record& reserve(std::uint32_t kind) {
-    const std::size_t size = sizes_[kind];
-    if (used_ + size > chunk_bytes) [[unlikely]]
-      begin_chunk();
-    logged_record& record = *reinterpret_cast<logged_record*>(writing_->bytes + used_);
-    record.kind = kind;
-    record.size_bytes = static_cast<std::uint32_t>(size);
-    return record;
+  /// A record with a copy of that body, the rest of it to be filled in. Waits when the reader is too far behind.
+  logged_record& append(const message_kind& kind, const void* body) {
+    for (;;) {
+      const std::size_t begin = used_ + sizeof(logged_record);
+      const std::size_t room = begin < size_ ? size_ - begin : 0;
+      const std::size_t bytes = kind.write(body, bytes_ + begin, room);
+      if (bytes <= room) [[likely]] {
+        auto* record = new (bytes_ + used_) logged_record;
+        record->size_bytes = static_cast<std::uint32_t>(sizeof(logged_record) + (bytes + unit - 1) / unit * unit);
+        return *record;
+      }
+      begin_chunk(sizeof(logged_record) + bytes);
+    }
   }
 
-  /// The record that was reserved last is complete: it can be read.
+  /// The record that was appended last is complete: it can be read.
   void publish(const logged_record& record) {
     used_ += record.size_bytes;
     writing_->filled.store(used_, std::memory_order_release);
@@ -73,36 +76,41 @@ public:
   /// The oldest record that was not taken yet; null: there is none now.
   const logged_record* front();
 
-  /// Done with the front. Its body stays where it is until the handling that may still use it is over.
-  void pop();
+  /// Done with the front.
+  void pop() { taken_ += reinterpret_cast<const logged_record*>(reading_->bytes.get() + taken_)->size_bytes; }
 
 private:
-  struct chunk {
-    std::atomic<std::size_t> filled{0};
-    std::atomic<chunk*> next{nullptr};
-    alignas(std::max_align_t) std::byte bytes[chunk_bytes];
-  };
-
-  void begin_chunk();
-  void destroy_bodies(chunk& of);
+  static constexpr std::size_t unit = alignof(logged_record);
   static constexpr std::size_t spare_max = 4;
 
-  const std::span<const message_kind> kinds_;
+  struct chunk {
+    explicit chunk(std::size_t size) : size(size), bytes(new std::byte[size]) {}
+
+    std::atomic<std::size_t> filled{0};
+    std::atomic<chunk*> next{nullptr};
+    const std::size_t size;
+    const std::unique_ptr<std::byte[]> bytes;
+  };
+
+  void begin_chunk(std::size_t at_least);
+  void write_into(chunk& fresh);
+  void hand_back(chunk* read);
+
   const std::function<void()> wake_;
-  std::vector<std::size_t> sizes_; // by kind
 
   chunk* writing_; // the producer's
+  std::byte* bytes_ = nullptr;
+  std::size_t size_ = 0;
   std::size_t used_ = 0;
+  std::vector<chunk*> spare_; // empty
 
   chunk* reading_; // the reader's
   std::size_t taken_ = 0;
-  chunk* oldest_;             // not handed back yet
-  std::vector<chunk*> spare_; // the producer's, empty
 
   std::mutex guard_; // of the rest
   std::condition_variable returned_;
-  std::vector<chunk*> read_; // handed back, with their bodies
-  std::size_t in_use_ = 1;   // not handed back
+  std::vector<chunk*> read_;    // handed back
+  std::size_t ahead_bytes_ = 0; // in chunks that are not
 };
 
 } // namespace kvferry

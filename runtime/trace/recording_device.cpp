@@ -83,7 +83,7 @@ expected<std::unique_ptr<device_memory>> recording_device::allocate_staging(std:
   device_allocate_staging call{bytes, {}};
   if (!memory)
     call.refused = refusal{memory.error().code, memory.error().message, memory.error().numbers};
-  recorder_->called(caller_, std::move(call));
+  recorder_->called(caller_, call);
   return memory;
 }
 

@@ -19,22 +19,6 @@ std::string document() {
   return text.str();
 }
 
-/// Small pools, so that everything is short sooner or later.
-std::vector<configuration> configurations() {
-  std::vector<configuration> all{sparse_only(6, 3), sparse_only(7, 2), sparse_and_dense(6, 4),
-                                 sparse_and_dense(8, 3, 5), sparse_only(5, 8)};
-  all[0].copy_retries = 0;
-  all[1].on_host_full = host_full_policy::defer;
-  all[1].defer_steps_max = 2;
-  all[2].copy_retries = 0;
-  all[2].on_host_full = host_full_policy::defer;
-  all[3].copy_retries = 1;
-  all[3].defer_steps_max = 1;
-  all[4].defer_steps_max = 0;
-  all[4].copy_retries = 0;
-  return all;
-}
-
 struct gone_through {
   edge_table blocks;
   edge_table slots;
@@ -43,7 +27,7 @@ struct gone_through {
 /// All that random calls of these seeds do.
 gone_through watch(std::uint32_t seeds, int steps) {
   gone_through seen;
-  const std::vector<configuration> all = configurations();
+  const std::vector<configuration> all = small_pools();
   for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
     INFO("seed " << seed);
     registry_rig r(all[seed % all.size()]);

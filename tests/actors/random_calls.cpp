@@ -2,6 +2,21 @@
 
 namespace kvferry::test {
 
+std::vector<configuration> small_pools() {
+  std::vector<configuration> all{sparse_only(6, 3), sparse_only(7, 2), sparse_and_dense(6, 4),
+                                 sparse_and_dense(8, 3, 5), sparse_only(5, 8)};
+  all[0].copy_retries = 0;
+  all[1].on_host_full = host_full_policy::defer;
+  all[1].defer_steps_max = 2;
+  all[2].copy_retries = 0;
+  all[2].on_host_full = host_full_policy::defer;
+  all[3].copy_retries = 1;
+  all[3].defer_steps_max = 1;
+  all[4].defer_steps_max = 0;
+  all[4].copy_retries = 0;
+  return all;
+}
+
 void random_calls::step() {
   const std::uint32_t drawn = below(100);
   if (drawn < 10)
@@ -153,14 +168,22 @@ void random_calls::cancel() {
 }
 
 void random_calls::pass() {
-  if (sequence_ == passed_)
-    return;
-  passed_ += 1 + below(static_cast<std::uint32_t>(sequence_ - passed_));
+  if (sequence_ != passed_)
+    pass(passed_ + 1 + below(static_cast<std::uint32_t>(sequence_ - passed_)));
+}
+
+void random_calls::pass(std::uint64_t up_to) {
+  passed_ = up_to;
   fence_set passed;
   passed.add(fence{stream_id{1}, passed_});
   passed.add(fence{stream_id{2}, passed_});
   passed.add(fence{stream_id{9}, submissions_});
   rig_.send(fence_passed{passed});
+}
+
+void random_calls::settle() {
+  rig_.all_copies_end();
+  pass(sequence_);
 }
 
 void random_calls::end() {

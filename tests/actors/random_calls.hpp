@@ -11,12 +11,18 @@
 
 namespace kvferry::test {
 
+/// Small pools, so that everything is short sooner or later.
+std::vector<configuration> small_pools();
+
 class random_calls {
 public:
   random_calls(registry_rig& r, std::uint32_t seed) : rig_(r), random_(seed) {}
 
   /// One call, or nothing when what was drawn cannot be called now.
   void step();
+
+  /// All copies end, and all that was enqueued has passed.
+  void settle();
 
   /// Everything closes, is published and buried, and all copies end.
   void end();
@@ -38,6 +44,7 @@ private:
   bool ends_well(const page_move& move);
   void cancel();
   void pass();
+  void pass(std::uint64_t up_to);
 
   registry_rig& rig_;
   std::mt19937 random_;

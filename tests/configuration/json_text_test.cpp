@@ -45,6 +45,7 @@ configuration unusual_configuration() {
   config.on_host_full = host_full_policy::defer;
   config.on_host_hit = host_hit_policy::recompute;
   config.copy_retries = 9;
+  config.router_events_max = 7;
   config.scheduler = scheduler_kind::threaded;
   config.order = delivery_order::random;
   config.seed = 18'446'744'073'709'551'615ULL;
@@ -55,15 +56,16 @@ configuration unusual_configuration() {
 } // namespace
 
 TEST_CASE("a configuration is written with every field in the order of the structs") {
-  CHECK(to_json_text(unusual_configuration()) ==
-        R"({"tokens_per_block":16,"groups":[)"
-        R"({"name":"full","kind":"sparse","window_tokens":0,"buffers":[)"
-        R"({"name":"k","bytes_per_slot":4096,"slot_stride_bytes":8192},)"
-        R"({"name":"v","bytes_per_slot":4096,"slot_stride_bytes":0}],"gpu_slots":100,"host_slots":400},)"
-        R"({"name":"sliding","kind":"dense","window_tokens":4096,"buffers":[)"
-        R"({"name":"kv","bytes_per_slot":2048,"slot_stride_bytes":0}],"gpu_slots":50,"host_slots":0}],)"
-        R"("defer_steps_max":5,"on_host_full":"defer","on_host_hit":"recompute","copy_retries":9,)"
-        R"("scheduler":"threaded","order":"random","seed":18446744073709551615,"worker_threads":3})");
+  CHECK(
+      to_json_text(unusual_configuration()) ==
+      R"({"tokens_per_block":16,"groups":[)"
+      R"({"name":"full","kind":"sparse","window_tokens":0,"buffers":[)"
+      R"({"name":"k","bytes_per_slot":4096,"slot_stride_bytes":8192},)"
+      R"({"name":"v","bytes_per_slot":4096,"slot_stride_bytes":0}],"gpu_slots":100,"host_slots":400},)"
+      R"({"name":"sliding","kind":"dense","window_tokens":4096,"buffers":[)"
+      R"({"name":"kv","bytes_per_slot":2048,"slot_stride_bytes":0}],"gpu_slots":50,"host_slots":0}],)"
+      R"("defer_steps_max":5,"on_host_full":"defer","on_host_hit":"recompute","copy_retries":9,"router_events_max":7,)"
+      R"("scheduler":"threaded","order":"random","seed":18446744073709551615,"worker_threads":3})");
 }
 
 TEST_CASE("a configuration that was written reads as the same") {

@@ -116,7 +116,7 @@ TEST_CASE("a field that is unknown is named with its path and the fields there a
        "slot_stride_bytes"},
       {R"("tokens_per_block": 64)", R"("tokens_per_block": 64, "beam_width": 1)",
        "beam_width is unknown (found 1), but must be one of tokens_per_block, groups, defer_steps_max, on_host_full, "
-       "on_host_hit, copy_retries, scheduler, order, seed, worker_threads, record_path"},
+       "on_host_hit, copy_retries, router_events_max, scheduler, order, seed, worker_threads, record_path"},
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "examples/serve/serve.hpp"
 #include "kvferry/host_device.hpp"
+#include "runtime/configuration_json.hpp"
 #include "runtime/runtime_impl.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/scratch_file.hpp"
@@ -164,7 +165,7 @@ serve::serve_options rough_options() {
   return options;
 }
 
-std::string record_of_workload(serve::serve_options options, std::uint32_t requests) {
+std::string record_of_workload(serve::serve_options options, std::uint32_t requests, std::uint32_t router_events_max) {
   std::string text; // Mooncake's form: an id per 512 tokens; all share the first, every third the second
   for (std::uint32_t i = 0; i < requests; ++i)
     text += fmt::format(R"({{"timestamp":{},"input_length":{},"output_length":{},"hash_ids":[0,{}]}})"
@@ -173,6 +174,11 @@ std::string record_of_workload(serve::serve_options options, std::uint32_t reque
   scratch_file lines("small.jsonl", text), record("record.jsonl", "");
   auto loaded = serve::read_workload(lines.path(), {});
   REQUIRE(loaded);
+  configuration listened = must(serve::configuration_of(options));
+  listened.router_events_max = router_events_max;
+  scratch_file config("router.json", to_json_text(listened));
+  if (router_events_max > 0)
+    options.config = config.path().string();
   options.record = record.path().string();
   auto report = serve::serve_workload(options, *loaded);
   INFO((report ? serve::table_of(*report) : report.error().message));

@@ -17,8 +17,9 @@ std::string record_of_death();
 /// Request 2 leaves block 2 of request 1 half way: block 3 begins as a copy of it.
 std::string record_of_branch();
 
-/// A small workload through kvferry-serve's engine.
-std::string record_of_workload(serve::serve_options options, std::uint32_t requests);
+/// A small workload through kvferry-serve's engine; with events for routers, when so many may wait.
+std::string record_of_workload(serve::serve_options options, std::uint32_t requests,
+                               std::uint32_t router_events_max = 0);
 
 /// Tight pools, copies that fail, aborts and suspensions: much of what can happen, in few records.
 serve::serve_options rough_options();

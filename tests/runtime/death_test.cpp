@@ -5,7 +5,7 @@
 namespace kvferry::test {
 
 TEST_CASE("J4: the death of a long-lived actor ends the runtime, and every later call names it") {
-  runtime_rig r;
+  runtime_rig r(16, 16, scheduler_kind::stepped, 8);
   const request_id id = r.prefill('a', 2);
   REQUIRE(r.rows->add(id).has_value());
   REQUIRE(r.rows->publish({{id}}, r.engine).has_value());
@@ -22,6 +22,7 @@ TEST_CASE("J4: the death of a long-lived actor ends the runtime, and every later
   REQUIRE(code_of(r.of->close(id)) == error_code::actor_died);
   REQUIRE(code_of(r.of->storage_of(id)) == error_code::actor_died);
   REQUIRE(code_of(r.of->check_quiet()) == error_code::actor_died);
+  REQUIRE(code_of(r.of->take_router_events()) == error_code::actor_died);
   REQUIRE(code_of(r.of->create_batch({.rows = 1, .max_blocks = 1})) == error_code::actor_died);
   REQUIRE(code_of(r.rows->publish({{id}}, r.engine)) == error_code::actor_died);
   REQUIRE(code_of(r.rows->step({})) == error_code::actor_died);

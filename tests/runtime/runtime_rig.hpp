@@ -22,10 +22,11 @@ inline std::vector<scheduler_kind> schedulers() {
 
 struct runtime_rig {
   explicit runtime_rig(std::uint32_t gpu_slots = 16, std::uint32_t host_slots = 16,
-                       scheduler_kind scheduler = scheduler_kind::stepped) {
+                       scheduler_kind scheduler = scheduler_kind::stepped, std::uint32_t router_events_max = 0) {
     configuration config = config_of({group_of({8}, gpu_slots, host_slots)});
     config.tokens_per_block = 4;
     config.scheduler = scheduler;
+    config.router_events_max = router_events_max;
     of = runtime::create(config, gpu->interface()).value();
     rows = of->create_batch({.rows = 4, .max_blocks = 8}).value();
   }
