@@ -38,6 +38,8 @@ protected:
   }
 
   void ended() override {
+    // Whoever watches this hears of its end behind everything that it has sent.
+    actor_environment::current_route() = {self_, address{actor_kind::page_registry, 0}};
     environment_.remove(self_);
     state_.reset();
   }
@@ -48,13 +50,14 @@ protected:
   template <class Message>
   void receive(envelope<Message>& message) {
     const Message& body = message.body;
-    const std::uint64_t number =
-        environment_.begin_handling(message.from, self_, message.cause, message_index<Message>, &body);
-    outbox out;
-    if constexpr (std::is_same_v<Message, register_request>)
-      watch(body.request);
     try {
+      const std::uint64_t number =
+          environment_.begin_handling(message.from, self_, message.cause, message_index<Message>, &body);
+      outbox out;
+      if constexpr (std::is_same_v<Message, register_request>)
+        watch(body.request);
       handle_in_state(body, out);
+      environment_.post_all(self_, number, out);
     } catch (const contract_failure&) { // whoever asked for it knows what it is
       this->quit_broken();
       return;
@@ -64,7 +67,6 @@ protected:
       this->quit_broken();
       return;
     }
-    environment_.post_all(self_, number, out);
     if constexpr (requires { state_->ended(); })
       if (state_->ended()) {
         environment_.remove(self_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "actors/planted_fault.hpp"
 #include "kvferry/contract.hpp"
@@ -26,16 +27,33 @@ void page_registry::begin(claim* caller) {
   touched_.clear();
 }
 
+/// Nothing may overtake a reply that is parked: what happens to its request meanwhile becomes part of it.
+page_registry::parked_reply* page_registry::parked_for(request_id request) {
+  auto found = std::ranges::find(parked_, request, &parked_reply::to);
+  return found == parked_.end() ? nullptr : &*found;
+}
+
+void page_registry::add_to_parked(parked_reply& parked, claim& c) {
+  grant& held = *grant_of(parked.what);
+  std::ranges::move(std::exchange(c.changes, {}), std::back_inserter(held.changes));
+  held.seq = c.seq;
+  held.blocks = c.blocks;
+  std::erase_if(held.changes, [&](const page_change& change) { return change.ordinal >= held.blocks; });
+}
+
 /// A row shows nothing while its request's pages are loaded; that it does again is a change with a number of its own,
 /// else a publication could not wait for it.
 void page_registry::number_ended_loads() {
   std::erase_if(loads_ended_, [&](request_id request) {
     const claim* c = live_claim(request);
-    const bool ended = c != nullptr && (c->loads == 0 || planted(fault::ready_before_loads));
+    if (c == nullptr || parked_for(request) != nullptr)
+      return c == nullptr;
+    const bool ended = c->loads == 0 || planted(fault::ready_before_loads);
     return !ended || !(c->active || c->load_lost);
   });
   for (request_id request : loads_ended_)
-    number(*live_claim(request));
+    if (parked_for(request) == nullptr)
+      number(*live_claim(request));
 }
 
 void page_registry::finish(outbox& out) {
@@ -47,6 +65,8 @@ void page_registry::finish(outbox& out) {
     c->numbered = false;
     if (c == caller_ && granted != nullptr) {
       granted->changes = std::exchange(c->changes, {});
+    } else if (parked_reply* parked = parked_for(c->id)) {
+      add_to_parked(*parked, *c);
     } else if (!c->changes.empty() && std::ranges::find(loads_ended_, c->id) == loads_ended_.end()) {
       out.send(c->id, owners_rebound{c->seq, std::exchange(c->changes, {})});
     }
@@ -79,10 +99,13 @@ void page_registry::finish(outbox& out) {
   reply_waits_for_.clear();
   reply_ = std::monostate{};
 
-  for (request_id request : std::exchange(loads_ended_, {})) {
+  std::erase_if(loads_ended_, [&](request_id request) {
+    if (parked_for(request) != nullptr)
+      return false;
     claim& c = *live_claim(request);
     out.send(request, loads_done{c.seq, std::exchange(c.changes, {}), c.blocks, std::exchange(c.load_lost, false)});
-  }
+    return true;
+  });
   if (!watching_ && ledger_.any_fenced()) {
     watching_ = true;
     out.send(watch_fences{ledger_.awaited()});

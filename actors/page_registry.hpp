@@ -152,6 +152,9 @@ private:
   void defer(block& b);
   void serve_waiting();
   void number_ended_loads();
+  struct parked_reply;
+  parked_reply* parked_for(request_id request);
+  void add_to_parked(parked_reply& parked, claim& c);
   void settle_table(claim& c);
 
   /// Changes a claim and keeps the blocks' counts of blockers right.

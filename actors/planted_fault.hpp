@@ -16,7 +16,7 @@ enum class fault : std::uint8_t {
   host_page_under_load,  ///< the host page of a load under way may be evicted
   tier_before_copy_done, ///< owners are rebound to the host when the copy is submitted
 
-  // -- of the protocol, that show in some orders of messages only
+  // -- of the protocol
 
   grant_before_submission, ///< a reply does not wait until the copy from its slot is submitted (rule 5)
   seen_ignored,            ///< a publication does not wait for the numbers its caller was told of (section 5)

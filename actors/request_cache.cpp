@@ -124,6 +124,7 @@ void request_cache::begin(const join_batch& message, outbox& out) {
   batch_ = message.batch;
   out.send(batch_changed{id_, batch_});
   table_.update_history(decoding_ && visible(), history_ / tokens_per_block_);
+  row_visible_ = visible();
   out.send(batch_, join_row{id_, seq_, visible() ? table_.all() : std::vector<page_change>{},
                             visible() ? table_.history() : std::vector<group_history>{}});
 }
@@ -353,7 +354,11 @@ void request_cache::show(bool whole, const std::vector<page_change>& changes, ou
   }
   if (seq_ == reported_ && history.empty() && !whole)
     return; // nothing changed: no message
+  // A publication waits for numbers: under one that the row has shown already it would not wait for this.
+  KVFERRY_REQUIRE(seq_ != reported_ || visible() == row_visible_, "request {} shows its row {} under number {} twice",
+                  id_.value(), visible() ? "again" : "no more", seq_);
   reported_ = seq_;
+  row_visible_ = visible();
   if (!visible())
     out.send(batch_, row_changed{id_, seq_, true, {}, {}});
   else

@@ -114,7 +114,8 @@ private:
   block_replica table_;
   bool decoding_ = false;
   row_seq seq_ = 0;
-  row_seq reported_ = 0; // last number that was shown or acknowledged
+  row_seq reported_ = 0;     // last number that was shown or acknowledged
+  bool row_visible_ = false; // with that number, or when it joined
 
   batch_id batch_;       // whose publisher shows the numbers; none: acknowledged here
   row_id row_;           // none: not a member (any more)

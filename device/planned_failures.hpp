@@ -15,6 +15,9 @@ public:
   /// The n-th from now fails; 0: the next.
   void plan(std::uint64_t nth) { planned_.insert(count_ + nth); }
 
+  /// None of those planned fails.
+  void forget() { planned_.clear(); }
+
   /// Whether any of those to come may fail.
   bool possible() const { return chance_ > 0.0 || !planned_.empty(); }
 

@@ -36,6 +36,10 @@ void runtime_impl::close_batch(batch_id id) {
   if (found == batches_.end())
     return;
   batch_state& state = found->second;
+  if (!left_ && require_running() && !state.stream.is_none() && device_->capturing(state.stream)) {
+    closing_.push_back(id); // the last readers have no fence yet, and none can be recorded: poll tries again
+    return;
+  }
   if (!left_) {
     step_fences_.clear();
     fence_set readers;

@@ -274,6 +274,8 @@ expected<void> runtime_impl::close(request_id request, std::span<const stream_id
 void runtime_impl::poll() {
   if (!require_running())
     return;
+  for (batch_id id : std::exchange(closing_, {}))
+    close_batch(id);
   device_progress progress = device_->poll();
   if (progress.lost)
     device_lost_ = std::move(progress.lost);

@@ -286,7 +286,7 @@ void runtime_impl::forget(request_id request) {
 }
 
 void runtime_impl::kill(const address& who) {
-  actor_environment::current_route() = {address{actor_kind::engine, 0}, who};
+  actor_environment::current_route() = {who, who}; // no message of anybody's: it may overtake all
   const auto end = [](const auto& handle) {
     if (handle)
       caf_bridge::kill(handle);

@@ -251,6 +251,12 @@ public:
     allocator_.failures().plan(nth);
   }
 
+  void forget_failures() override {
+    auto lock = enter();
+    copy_failures_.forget();
+    allocator_.failures().forget();
+  }
+
 private:
   /// Adds the wall time of its scope to a counter.
   class run_clock {

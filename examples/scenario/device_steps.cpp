@@ -72,6 +72,8 @@ void world::run(const settle_step& step) {
 }
 
 void world::run(const run_device_step& step) {
+  if (options_.any_order && (step.until || step.operations))
+    return find("in a search streams run on their own: run_device takes neither until nor operations there");
   if (step.until)
     device_->run_until(device_->record(stream(*step.until)));
   else if (!step.operations)

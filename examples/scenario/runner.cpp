@@ -36,6 +36,9 @@ void runner::kill(const kill_step& whom) {
   world_->run(whom);
 }
 
+void runner::disturb() { world_->disturb(); }
+bool runner::skipped() const { return world_->skipped(); }
+std::uint32_t runner::waits() const { return world_->waits(); }
 std::vector<std::string> runner::living() const { return world_->living(); }
 
 void runner::finish() {

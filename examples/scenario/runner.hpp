@@ -34,8 +34,9 @@ struct run_options {
   /// Told when the engine begins to wait for everything that is on its way, and when it has; may be empty.
   std::function<void(bool)> waits_for_all = {};
 
-  /// Steps are what the engine would like to do. It waits where waiting helps (loads, copies in flight, publications),
-  /// and does without where slots are short; what follows from that is no finding.
+  /// Steps are what the engine would like to do. It waits where waiting helps (loads, copies in flight, publications);
+  /// once something was made to go wrong (`disturb`, `kill`) it does without what it is refused, and what follows from
+  /// that is no finding.
   bool any_order = false;
 };
 
@@ -59,6 +60,15 @@ public:
 
   /// Ends an actor as a crash would, as the step of the same name does.
   void kill(const kill_step& whom);
+
+  /// Something is made to go wrong: from now on the engine does without what it is refused.
+  void disturb();
+
+  /// The engine did without a step, and the checks that build on it.
+  bool skipped() const;
+
+  /// Rounds in which it waited for a call to be granted.
+  std::uint32_t waits() const;
 
   /// Requests that are open and have an actor, by name.
   std::vector<std::string> living() const;

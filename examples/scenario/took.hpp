@@ -39,6 +39,7 @@ auto world::patiently(const std::optional<refusal>& wanted, Call call) {
     if (why != kvferry::error_code::copies_in_flight && why != kvferry::error_code::publish_first &&
         why != kvferry::error_code::gpu_full && why != kvferry::error_code::host_full)
       break;
+    ++waits_;
     settle();
     publish_all();
     settle();

@@ -99,6 +99,12 @@ public:
   /// Everything that the file's steps build on was done.
   bool as_planned() const { return !skipped_ && !killed_; }
 
+  /// From now on calls may be refused that would not have been.
+  void disturb() { disturbed_ = true; }
+
+  bool skipped() const { return skipped_; }
+  std::uint32_t waits() const { return waits_; }
+
   const std::vector<finding>& findings() const { return findings_; }
   kvferry::runtime* runtime() { return runtime_.get(); }
   kvferry::host_device& device() { return *device_; }
@@ -167,9 +173,11 @@ private:
   pages::page_layout layout_;
   pages::mismatch_log log_;
   std::unique_ptr<kvferry::runtime> runtime_;
-  bool killed_ = false;  ///< any_order: an actor was
-  bool skipped_ = false; ///< any_order: a call was done without
-  bool stopped_ = false; ///< shut down, or an actor is dead without which nothing goes on
+  bool disturbed_ = false;  ///< any_order: a fault was made to happen
+  bool killed_ = false;     ///< any_order: an actor was
+  bool skipped_ = false;    ///< any_order: a call was done without
+  std::uint32_t waits_ = 0; ///< any_order: rounds in which the engine waited for a call to be granted
+  bool stopped_ = false;    ///< shut down, or an actor is dead without which nothing goes on
 
   std::map<std::string, request_record> requests_;
   std::map<std::uint64_t, std::string> request_names_; ///< by id

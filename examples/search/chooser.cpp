@@ -22,9 +22,10 @@ std::uint32_t random_choice::choose(const choice_point& at) {
 }
 
 priority_choice::priority_choice(std::uint64_t seed, std::uint32_t depth, std::uint32_t points_expected)
-    : random_(seed) {
+    : random_(seed), points_expected_(std::max(1u, points_expected)) {
   for (std::uint32_t i = 1; i < depth; ++i)
-    change_points_.push_back(static_cast<std::uint32_t>(random_() % std::max(1u, points_expected)));
+    change_points_.push_back(static_cast<std::uint32_t>(random_() % points_expected_));
+  fault_point_ = static_cast<std::uint32_t>(random_() % points_expected_);
 }
 
 /// Of the message's two ends, the stream, the fault; the engine has one priority, whatever it goes on with.
@@ -37,18 +38,24 @@ std::uint64_t& priority_choice::priority_of(const option& way) {
   return place->second;
 }
 
+std::uint32_t priority_choice::highest(std::span<const option> ways) {
+  std::uint32_t best = 0; // is never a fault
+  for (std::uint32_t i = 1; i < ways.size(); ++i)
+    if (!ways[i].is_fault() && priority_of(ways[i]) > priority_of(ways[best]))
+      best = i;
+  return best;
+}
+
 std::uint32_t priority_choice::choose(const choice_point& at) {
-  auto highest = [&] {
-    std::uint32_t best = 0;
-    for (std::uint32_t i = 1; i < at.options.size(); ++i)
-      if (priority_of(at.options[i]) > priority_of(at.options[best]))
-        best = i;
-    return best;
-  };
+  const auto faults = std::ranges::count_if(at.options, &option::is_fault);
+  if (faults > 0 && at.number >= fault_point_) { // they stand at the end
+    fault_point_ = at.number + 1 + static_cast<std::uint32_t>(random_() % points_expected_);
+    return static_cast<std::uint32_t>(at.options.size() - 1 - random_() % static_cast<std::uint64_t>(faults));
+  }
   for (std::uint32_t change : change_points_)
     if (change == at.number)
-      priority_of(at.options[highest()]) = change_points_.size() - falls_++;
-  return highest();
+      priority_of(at.options[highest(at.options)]) = change_points_.size() - falls_++;
+  return highest(at.options);
 }
 
 } // namespace search

@@ -73,7 +73,8 @@ private:
 
 /// Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): what has the highest priority goes, priorities
 /// are random, and at `depth - 1` random points the one that would go falls behind all others. Finds a fault that takes
-/// `depth` orderings, of n ways and k points, with a chance of at least 1 / (n * k^(depth - 1)).
+/// `depth` orderings, of n ways and k points, with a chance of at least 1 / (n * k^(depth - 1)). Faults have no
+/// priority: one comes at a random point, and the next at another.
 class priority_choice final : public chooser {
 public:
   priority_choice(std::uint64_t seed, std::uint32_t depth, std::uint32_t points_expected);
@@ -81,10 +82,13 @@ public:
 
 private:
   std::uint64_t& priority_of(const option& way);
+  std::uint32_t highest(std::span<const option> ways);
 
   std::mt19937_64 random_;
   std::vector<std::uint32_t> change_points_; // any order
   std::uint64_t falls_ = 0;                  // so far; later ones fall deeper
+  std::uint32_t points_expected_;
+  std::uint32_t fault_point_; // the next fault comes at the first point from here on that has one
   std::unordered_map<std::uint64_t, std::uint64_t> priorities_;
 };
 

@@ -40,8 +40,11 @@ public:
         visited_(visited) {}
 
   std::uint32_t choose(const choice_point& at) override {
-    if (at.number < first_new_)
+    last_state = at.state;
+    if (at.number < first_new_) {
+      on_new_ground_ = at.number + 1 == first_new_;
       return given_.choose(at);
+    }
     on_new_ground_ = true;
     if (!visited_.insert(at.state).second)
       throw cut{};
@@ -53,6 +56,7 @@ public:
   bool on_new_ground() const override { return on_new_ground_ || first_new_ == 0; }
 
   std::vector<deviation> others;
+  std::uint64_t last_state = 0;
 
 private:
   const std::uint32_t first_new_;
@@ -66,13 +70,17 @@ void note(search_result& total, run_result& run) {
   total.cut += run.was_cut ? 1 : 0;
   total.points_max = std::max(total.points_max, run.points);
   total.deliveries_max = std::max(total.deliveries_max, run.deliveries);
+  total.skipped += run.skipped ? 1 : 0;
+  total.waited += run.waits > 0 ? 1 : 0;
+  total.last_chosen = run.chosen;
   if (!run.findings.empty())
     total.failure = failed_run{std::move(run.chosen), std::move(run.findings)};
 }
 
 } // namespace
 
-search_result explore(const run_setup& setup, const search_bounds& bounds, coverage& seen, const on_progress& tell) {
+search_result explore(const run_setup& setup, const search_bounds& bounds, coverage& seen, const on_progress& tell,
+                      std::set<std::uint64_t>* ends) {
   search_result total;
   schedule_tree tree;
   std::unordered_set<std::uint64_t> visited;
@@ -86,6 +94,8 @@ search_result explore(const run_setup& setup, const search_bounds& bounds, cover
       explorer choose(tree.of(place), visited);
       run_result run = run_once(setup, choose, seen);
       note(total, run);
+      if (ends != nullptr && !run.was_cut)
+        ends->insert(choose.last_state);
       total.states = visited.size();
       if (tell)
         tell(total);

@@ -38,11 +38,11 @@ search_result search_by(const search_options& options, const run_setup& setup, c
     return explore(setup, {options.budget, options.deviations}, seen, tell);
   if (options.by == way::exhaustive)
     return explore(setup, {options.budget, {}}, seen, tell);
-  std::uint32_t points = 0; // of the run before, for priorities
-  auto with_points = [&](const search_result& so_far) {
-    points = so_far.points_max;
-    tell(so_far);
-  };
+  std::uint32_t points = 0; // of a run without deviations, for priorities
+  if (options.by == way::priorities) {
+    given_schedule none({});
+    points = run_once(setup, none, seen).points;
+  }
   const std::uint64_t budget = options.by == way::given ? 1 : options.budget;
   auto made = [&](std::uint64_t n) -> std::unique_ptr<chooser> {
     if (options.by == way::random)
@@ -51,7 +51,17 @@ search_result search_by(const search_options& options, const run_setup& setup, c
       return std::make_unique<priority_choice>(options.seed + n, options.depth, points);
     return std::make_unique<given_schedule>(options.given);
   };
-  return try_some(setup, budget, made, seen, with_points);
+  return try_some(setup, budget, made, seen, tell);
+}
+
+/// Errors (invalid_argument): the run had no such point or option, e.g. since faults are not allowed as they were.
+kvferry::expected<void> require_all_chosen(const search_options& options, const search_result& result) {
+  if (result.last_chosen == options.given)
+    return {};
+  return kvferry::fail(kvferry::error_code::invalid_argument,
+                       fmt::format("schedule {}: the run has no such points or options, it went {}; scenario and "
+                                   "--fault must be those of the search",
+                                   to_string(options.given), to_string(result.last_chosen)));
 }
 
 /// Shortens the failure and writes its record.
@@ -84,6 +94,9 @@ kvferry::expected<scenario_report> search_scenario(const search_options& options
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report.pairs = seen.names();
+  if (options.by == search_options::way::given && !report.result.failure)
+    if (auto fits = require_all_chosen(options, report.result); !fits)
+      return tl::unexpected(fits.error());
   if (report.result.failure)
     describe_failure(options, setup, report);
   return report;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "examples/pages/mixing.hpp"
 #include "examples/scenario/runner.hpp"
 #include "examples/search/state_hash.hpp"
 #include "kvferry/contract.hpp"
@@ -11,6 +12,9 @@
 
 namespace search {
 namespace {
+
+/// More than any run needs by far.
+constexpr std::uint32_t deliveries_max = 100'000;
 
 class open_run final : public kvferry::delivery_strategy {
 public:
@@ -25,9 +29,12 @@ public:
       while (result_.findings.empty() && !running_.done())
         step();
       choosing_ = false;
+      running_.device().forget_failures();
       if (result_.findings.empty())
         running_.finish();
       take_findings();
+      if (ended_by_fault_ && result_.findings.empty())
+        check_ended();
     } catch (const cut&) {
       result_.was_cut = true;
     } catch (const kvferry::contract_failure&) { // run_once names it
@@ -39,6 +46,8 @@ public:
   // -- kvferry::delivery_strategy
 
   std::optional<std::size_t> next(std::span<const kvferry::waiting_message> waiting, bool caller_may_go_on) override {
+    KVFERRY_REQUIRE(++delivered_ < deliveries_max, "{} messages and no end, {} on their way", delivered_,
+                    waiting.size());
     for (std::size_t i = names_.size(); i < waiting.size(); ++i)
       names_.push_back(state_.sent(waiting[i].from));
     std::size_t chosen = 0;
@@ -67,18 +76,22 @@ public:
     return chosen;
   }
 
-  void handling(kvferry::actor_key who, std::string_view message) override { seen_.handled(who, message); }
+  void handling(kvferry::actor_key who, std::string_view message) noexcept override {
+    if (choosing_)
+      seen_.handled(who, message);
+  }
 
-  void told_engine(kvferry::actor_key from) override { state_.told_engine(from); }
+  void told_engine(kvferry::actor_key from) noexcept override { state_.told_engine(from); }
 
-  void called_device(kvferry::actor_key who, kvferry::stream_id on, std::optional<kvferry::fence> recorded) override {
+  void called_device(kvferry::actor_key who, kvferry::stream_id on,
+                     std::optional<kvferry::fence> recorded) noexcept override {
     state_.called_device(who, on);
     streams_ = std::max(streams_, on.value() + 1);
     if (recorded && who == storage_)
       copies_.push_back(*recorded);
   }
 
-  void caller_goes_on() override { state_.engine_goes_on(); }
+  void caller_goes_on() noexcept override { state_.engine_goes_on(); }
 
 private:
   scenarios::run_options options() {
@@ -98,7 +111,10 @@ private:
     if (options_.size() == 1)
       return 0;
     const std::uint32_t number = result_.points++;
-    const std::uint32_t chosen = choose_.choose({number, options_, state_.value()});
+    std::uint64_t state = state_.value();
+    for (std::uint64_t waiting : names_) // their order says what option 0 is, now and later
+      state = pages::mix(state, waiting);
+    const std::uint32_t chosen = choose_.choose({number, options_, state});
     if (chosen != 0)
       result_.chosen.push_back({number, chosen});
     return chosen;
@@ -160,7 +176,10 @@ private:
   }
 
   void apply(const option& chosen) {
-    faults_ += chosen.is_fault() ? 1 : 0;
+    if (chosen.is_fault()) {
+      ++faults_;
+      running_.disturb();
+    }
     switch (chosen.what) {
     case option::kind::deliver:
     case option::kind::go_on: break;
@@ -174,20 +193,32 @@ private:
       return (void)kvferry::repeat_completion(*running_.runtime(), copies_[chosen.number]);
     case option::kind::kill_request:
       return running_.kill({scenarios::request_name{running_.living()[chosen.number]}, {}, {}});
-    case option::kind::kill_actor: return running_.kill(actors()[chosen.number]);
+    case option::kind::kill_actor: ended_by_fault_ = true; return running_.kill(actors()[chosen.number]);
     }
   }
 
+  /// Leaves no trace in the state: whether it was asked for makes no difference to what follows.
   void check_quiet() {
+    const state_hash before = state_;
     choosing_ = false;
     if (running_.runtime() != nullptr)
       if (auto broken = running_.runtime()->check_quiet())
         for (const std::string& what : *broken)
           result_.findings.push_back({running_.steps_done(), "", what});
     choosing_ = true;
+    state_ = before;
+  }
+
+  /// The death of one of these ends the runtime, and every call says so.
+  void check_ended() {
+    (void)running_.runtime()->check_quiet(); // it is noticed when the next call ends
+    if (running_.runtime()->check_quiet())
+      result_.findings.push_back({running_.steps_done(), "", "the runtime goes on after the death of an actor"});
   }
 
   void take_findings() {
+    result_.skipped = running_.skipped();
+    result_.waits = running_.waits();
     if (result_.findings.empty())
       result_.findings = running_.findings();
   }
@@ -202,6 +233,8 @@ private:
   bool waits_for_all_ = false;
   bool something_waits_ = false; // undelivered
   bool copies_fail_ = false;
+  bool ended_by_fault_ = false;
+  std::uint32_t delivered_ = 0;        // in all
   std::uint32_t faults_ = 0;           // so far
   std::uint32_t streams_ = 0;          // seen
   std::vector<std::uint64_t> names_;   // of the waiting messages, as state_hash has them

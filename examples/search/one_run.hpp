@@ -33,6 +33,8 @@ struct run_result {
   std::uint32_t points = 0;                 ///< choice points that were met
   std::uint32_t deliveries = 0;             ///< before the end
   bool was_cut = false;
+  bool skipped = false;    ///< the engine did without a step
+  std::uint32_t waits = 0; ///< rounds in which it waited for a call to be granted
 };
 
 /// Contracts that break are findings, too. `seen` gets what was handled.

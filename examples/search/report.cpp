@@ -34,6 +34,8 @@ nlohmann::ordered_json json_of(const scenario_report& report) {
           {"schedules_per_s", rate_of(report)},
           {"seconds", report.seconds},
           {"cut", r.cut},
+          {"skipped", r.skipped},
+          {"waited", r.waited},
           {"states", r.states},
           {"choice_points_max", r.points_max},
           {"deliveries_max", r.deliveries_max},
@@ -45,11 +47,13 @@ nlohmann::ordered_json json_of(const scenario_report& report) {
 std::string to_text(const scenario_report& report) {
   const search_result& r = report.result;
   std::string text = fmt::format("{}: {}\n", report.scenario, report.way);
-  std::string how = r.failure ? "failed" : r.complete ? "complete" : "budget exhausted";
+  std::string how = r.failure ? "failed" : r.complete ? "complete" : r.schedules == 1 ? "held" : "budget exhausted";
   if (!r.complete && !r.failure && r.complete_deviations)
     how += fmt::format(", complete at {} deviations", *r.complete_deviations);
   text += fmt::format("  {}; {} schedules, {} cut where another had been, {} states, {:.0f} a second\n", how,
                       r.schedules, r.cut, r.states, rate_of(report));
+  text += fmt::format("  in {} the engine waited to be granted something, in {} it did without, after a fault\n",
+                      r.waited, r.skipped);
   text += fmt::format("  at most {} choice points and {} deliveries in a run, {} pairs of messages\n", r.points_max,
                       r.deliveries_max, report.pairs.size());
   if (!r.failure)

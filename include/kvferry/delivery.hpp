@@ -32,7 +32,12 @@ struct waiting_message {
 };
 
 /// Decides what is delivered next, and is told what depends on that. All calls come from the thread that calls the
-/// runtime, while it does. An exception leaves through the runtime's call; of that runtime only destruction may follow.
+/// runtime, while it does; the runtime's creation and destruction count as calls. Of one handling `handling` comes
+/// first, then, in any order, what it does: calls on the device, messages to the engine, messages that wait from then
+/// on.
+///
+/// `next` may throw: that leaves through the runtime's call, and of that runtime only destruction may follow, during
+/// which it must not throw.
 class delivery_strategy {
 public:
   virtual ~delivery_strategy() = default;
@@ -43,16 +48,16 @@ public:
   virtual std::optional<std::size_t> next(std::span<const waiting_message> waiting, bool caller_may_go_on) = 0;
 
   /// `who` is about to handle a message of that name.
-  virtual void handling(actor_key /*who*/, std::string_view /*message*/) {}
+  virtual void handling(actor_key /*who*/, std::string_view /*message*/) noexcept {}
 
   /// A message has reached the engine, which waits for no delivery.
-  virtual void told_engine(actor_key /*from*/) {}
+  virtual void told_engine(actor_key /*from*/) noexcept {}
 
   /// `who` has enqueued something on a stream; `recorded` is empty when that left no fence.
-  virtual void called_device(actor_key /*who*/, stream_id /*on*/, std::optional<fence> /*recorded*/) {}
+  virtual void called_device(actor_key /*who*/, stream_id /*on*/, std::optional<fence> /*recorded*/) noexcept {}
 
   /// The caller goes on: by choice, or since nothing waits.
-  virtual void caller_goes_on() {}
+  virtual void caller_goes_on() noexcept {}
 };
 
 } // namespace kvferry

@@ -137,6 +137,9 @@ public:
   /// The n-th allocation from now fails with `out_of_memory`.
   virtual void fail_allocation(std::uint64_t nth) = 0;
 
+  /// No copy and no allocation fails by number any more.
+  virtual void forget_failures() = 0;
+
   /// How many unordered accesses were found: pairs of operations and slot, and staging that was rewritten too early.
   virtual std::uint64_t unordered_accesses() const = 0;
 

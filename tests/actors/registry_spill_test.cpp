@@ -115,6 +115,36 @@ TEST_CASE("a void spill stays void when its owner suspends again") {
   REQUIRE(r.taken(tier::host) == 0);
 }
 
+// Was wrong once: what changed meanwhile was told at once, under a later number than the grant that came behind it.
+TEST_CASE("what happens to a request while its grant waits for a submission becomes part of the grant") {
+  registry_rig r(sparse_only(4, 8));
+  r.prefill(R1, "ABx");
+  r.enter_decode(R1);
+  r.submit(); // A and B are on their way to the host
+  const std::vector<page_move> offloads = r.under_way;
+  REQUIRE(offloads.size() == 2);
+  r.suspend(R1);
+  r.open(R2, "Yw");
+  REQUIRE(r.grow(R2, 2).refused);
+  REQUIRE(r.copies_of(move_kind::spill) == 1); // x
+  const row_seq before = r.requests.at(R1).seq;
+  r.resume(R1);
+  REQUIRE_FALSE(r.requests.at(R1).answered); // it writes x behind the copy, which is on no stream yet
+  copies_done done;
+  for (const page_move& move : offloads)
+    done.results.push_back({move.move, move.block, move_outcome::completed});
+  std::erase_if(r.under_way, [](const page_move& move) { return move.kind == move_kind::offload; });
+  r.send(done);
+  REQUIRE(r.requests.at(R1).rebounds == 0);
+  REQUIRE(r.requests.at(R1).seq == before);
+  r.submit(fence{stream_id{9}, 7});
+  REQUIRE(r.requests.at(R1).answered);
+  REQUIRE(r.requests.at(R1).rebounds == 0);
+  REQUIRE(r.requests.at(R1).seq > before + 1); // the resume's, and that of the change
+  REQUIRE(r.answers[R1].granted.after.sequence_on(stream_id{9}) == 7);
+  REQUIRE(r.tiers(R1) == "hhg");
+}
+
 TEST_CASE("dense and partial pages are spilled as well, and no history is counted on them") {
   registry_rig r(sparse_and_dense(4, 4));
   r.prefill(R1, "ABx");

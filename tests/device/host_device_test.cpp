@@ -102,7 +102,7 @@ TEST_CASE("driven by hand until a fence, what was enqueued behind it does not ru
 }
 
 TEST_CASE("one stream alone runs up to its next fence, and no further than what it waits for") {
-  rig r(driven(drive_mode::by_hand));
+  rig r(driven(GENERATE(drive_mode::by_hand, drive_mode::random)));
   diary d;
   stream_id first = r.gpu->create_stream("first");
   stream_id second = r.gpu->create_stream("second");
@@ -124,6 +124,13 @@ TEST_CASE("one stream alone runs up to its next fence, and no further than what 
   REQUIRE(r.gpu->run_to_fence(second));
   REQUIRE(d.entries == "acbd");
   REQUIRE_FALSE(r.gpu->can_run(first));
+  d.launch(r, first, "e");
+  r.gpu->hold_stream(first);
+  REQUIRE_FALSE(r.gpu->can_run(first));
+  REQUIRE_FALSE(r.gpu->run_to_fence(first));
+  r.gpu->release_stream(first);
+  REQUIRE(r.gpu->run_to_fence(first));
+  REQUIRE(d.entries == "acbde");
 }
 
 TEST_CASE("driven at random, streams keep their order, seeds differ and one seed says the same twice") {

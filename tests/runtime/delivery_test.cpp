@@ -2,12 +2,15 @@
 #include "kvferry/delivery.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 
 #include "kvferry/contract.hpp"
 #include "tests/device/death.hpp"
 #include "tests/runtime/runtime_rig.hpp"
+#include "tests/serve/scratch_file.hpp"
 
 namespace kvferry::test {
 namespace {
@@ -21,12 +24,12 @@ struct scripted_order final : delivery_strategy {
     most_waiting = std::max(most_waiting, waiting.size());
     return choose(waiting, caller_may_go_on);
   }
-  void handling(actor_key who, std::string_view message) override {
+  void handling(actor_key who, std::string_view message) noexcept override {
     handled.push_back(to_string(who) + " " + std::string{message});
   }
-  void told_engine(actor_key) override { ++told; }
-  void called_device(actor_key who, stream_id, std::optional<fence>) override { ++calls[to_string(who)]; }
-  void caller_goes_on() override { ++went_on; }
+  void told_engine(actor_key) noexcept override { ++told; }
+  void called_device(actor_key who, stream_id, std::optional<fence>) noexcept override { ++calls[to_string(who)]; }
+  void caller_goes_on() noexcept override { ++went_on; }
 
   function choose;
   std::vector<std::string> handled;
@@ -52,10 +55,13 @@ std::optional<std::size_t> newest(std::span<const waiting_message> waiting, bool
 }
 
 struct ordered_rig {
-  explicit ordered_rig(scripted_order::function choose) : order(std::move(choose)) {
+  explicit ordered_rig(scripted_order::function choose, bool by_strategy = true,
+                       const std::filesystem::path& record = {})
+      : order(std::move(choose)) {
     configuration config = config_of({group_of({8}, 16, 16)});
     config.tokens_per_block = 4;
-    of = runtime::create(config, gpu->interface(), &order).value();
+    config.record_path = record;
+    of = runtime::create(config, gpu->interface(), by_strategy ? &order : nullptr).value();
     rows = of->create_batch({.rows = 4, .max_blocks = 8}).value();
   }
 
@@ -97,6 +103,21 @@ TEST_CASE("actors have names, and names lead back to them") {
 }
 
 TEST_CASE("a strategy that takes the oldest message delivers as the configuration's fifo does") {
+  auto record_of = [](bool by_strategy) {
+    const serve::test::scratch_file record{"order.jsonl", ""};
+    {
+      ordered_rig r(oldest, by_strategy, record.path());
+      r.serve_one();
+    }
+    std::ifstream in{record.path(), std::ios::binary};
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  const std::string by_strategy = record_of(true);
+  REQUIRE(by_strategy.size() > 10'000);
+  REQUIRE(by_strategy == record_of(false));
+}
+
+TEST_CASE("a strategy hears of handlings, of what the engine is told, of calls on streams, and of its going on") {
   ordered_rig r(oldest);
   r.serve_one();
   REQUIRE(r.of->take_statistics().pages_offloaded == 1);

@@ -1,6 +1,7 @@
 #include "examples/search/explorer.hpp"
 
 #include <memory>
+#include <set>
 
 #include "examples/scenario/parse.hpp"
 #include "examples/search/shrink.hpp"
@@ -33,13 +34,17 @@ search_result explore_quietly(const run_setup& setup, std::uint32_t deviations) 
 } // namespace
 
 TEST_CASE("a run without deviations is what happens without a search") {
-  const auto plan = plan_of("two_owners_and_a_decode_entry");
+  const auto plan =
+      plan_of(GENERATE(std::string{"two_owners_and_a_decode_entry"}, std::string{"prefill_joins_a_running_copy"},
+                       std::string{"a_load_against_eviction"}, std::string{"an_abort_during_a_copy"},
+                       std::string{"a_full_host_pool"}, std::string{"a_publication_against_slot_reuse"},
+                       std::string{"a_close_during_commit"}, std::string{"suspend_and_resume_under_pressure"}));
   coverage seen;
   given_schedule none({});
   const run_result run = run_once({plan, {}, {}}, none, seen);
   REQUIRE(run.findings.empty());
   REQUIRE(run.chosen.empty());
-  REQUIRE(run.points > 20);
+  REQUIRE(run.points > 15);
   REQUIRE(run.deliveries <= 60);
 }
 
@@ -68,6 +73,55 @@ TEST_CASE("a search is the same each time, and goes further with more deviations
   REQUIRE(two.states == again.states);
   REQUIRE(two.cut == again.cut);
   REQUIRE(two.states > one.states);
+}
+
+namespace {
+
+/// Goes by a schedule, and notes what else there was behind it, and the state at the last choice point.
+struct follower final : chooser {
+  explicit follower(const schedule& deviations)
+      : given(deviations), first_new(deviations.empty() ? 0 : deviations.back().point + 1) {}
+
+  std::uint32_t choose(const choice_point& at) override {
+    last = at.state;
+    if (at.number >= first_new)
+      for (std::uint32_t option = 1; option < at.options.size(); ++option)
+        others.push_back({at.number, option});
+    return given.choose(at);
+  }
+
+  given_schedule given;
+  std::uint32_t first_new;
+  std::uint64_t last = 0;
+  std::vector<deviation> others;
+};
+
+} // namespace
+
+TEST_CASE("runs that are cut would have ended where others end") {
+  const auto plan = plan_of("a_close_during_commit");
+  const run_setup setup{plan, {}, {}};
+  coverage seen;
+  std::set<std::uint64_t> all; // of every schedule with at most two deviations, none of them cut
+  std::vector<schedule> level{{}};
+  for (int deviations = 0; deviations <= 2; ++deviations) {
+    std::vector<schedule> next;
+    for (const schedule& each : level) {
+      follower run(each);
+      run_once(setup, run, seen);
+      all.insert(run.last);
+      for (const deviation& other : run.others) {
+        next.push_back(each);
+        next.back().push_back(other);
+      }
+    }
+    level = std::move(next);
+  }
+  std::set<std::uint64_t> kept;
+  const search_result found = explore(setup, {1'000'000, 2}, seen, {}, &kept);
+  REQUIRE(found.complete);
+  REQUIRE(found.cut > 100);
+  REQUIRE(kept == all);
 }
 
 TEST_CASE("a search that ends with its budget says how far it was complete") {
