@@ -31,9 +31,11 @@ void message_log::begin_chunk(std::size_t at_least) {
   std::vector<chunk*> read;
   {
     std::unique_lock lock{guard_};
-    if (ahead_bytes_ >= ahead_bytes_max)
+    // The chunk that is full now does not count: it cannot be handed back before it has a next one.
+    const auto may_go_on = [&] { return ahead_bytes_ - size_ < ahead_bytes_max; };
+    if (!may_go_on())
       wake_();
-    returned_.wait(lock, [&] { return ahead_bytes_ < ahead_bytes_max; });
+    returned_.wait(lock, may_go_on);
     ahead_bytes_ += size;
     read.swap(read_);
   }
