@@ -11,8 +11,10 @@ include(FindPackageHandleStandardArgs)
 unset(CAF_compat_LOCATION)
 set(CAF_compat_other "") # why a CAF that was seen is not taken
 set(CAF_compat_lines 0.17 1.1)
+set(CAF_compat_advice "Install libcaf-dev (0.17.6), or name CAF 1.1 by CMAKE_PREFIX_PATH or CAF_ROOT")
 if(CAF_compat_FIND_VERSION)
   set(CAF_compat_lines "${CAF_compat_FIND_VERSION_MAJOR}.${CAF_compat_FIND_VERSION_MINOR}")
+  set(CAF_compat_advice "Name CAF ${CAF_compat_lines} by CMAKE_PREFIX_PATH or CAF_ROOT")
 endif()
 
 if(CAF_compat_lines MATCHES "1\\.")
@@ -69,9 +71,10 @@ find_package_handle_standard_args(
   CAF_compat
   REQUIRED_VARS CAF_compat_LOCATION
   VERSION_VAR CAF_compat_VERSION
-  REASON_FAILURE_MESSAGE "${CAF_compat_other}Install libcaf-dev (0.17.6), or name CAF 1.1 by CMAKE_PREFIX_PATH or CAF_ROOT")
+  REASON_FAILURE_MESSAGE "${CAF_compat_other}${CAF_compat_advice}")
 if(CAF_compat_other AND NOT CAF_compat_FIND_QUIETLY)
   message(STATUS "${CAF_compat_other}")
 endif()
 unset(CAF_compat_other)
+unset(CAF_compat_advice)
 unset(CAF_compat_lines)
