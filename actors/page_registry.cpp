@@ -245,8 +245,11 @@ void page_registry::acknowledge(request_id request, row_seq seq, const fence_set
 
 void page_registry::handle(const request_down& message, outbox& out) {
   claim* c = live_claim(message.request);
-  if (c == nullptr)
-    return; // it had released its owners
+  if (c == nullptr) {
+    if (find_claim(message.request) == nullptr) // it had released its owners, perhaps without a word to who closes it
+      out.send(request_lost{message.request});
+    return;
+  }
   begin(nullptr);
   std::erase_if(parked_, [&](const parked_reply& p) { return p.to == message.request; });
   std::erase(suspended_, message.request);

@@ -244,7 +244,7 @@ void world::run(const step_step& given) {
       requests_.at(name.text).decoding = true;
   for (const request_name& name : step.suspend)
     if (!refused.contains({name.text, "suspend"}))
-      requests_.at(name.text).status = state::suspended;
+      become(requests_.at(name.text), state::suspended);
   for (const request_name& name : step.close)
     if (!refused.contains({name.text, "close"})) {
       requests_.at(name.text).status = state::closed;

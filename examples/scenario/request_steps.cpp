@@ -95,7 +95,7 @@ void world::run(const enter_decode_step& step) {
 void world::run(const suspend_step& step) {
   if (request_record* r = known(step.request))
     if (took(runtime_->suspend(r->id, streams(step.running)), step.refused))
-      r->status = state::suspended;
+      become(*r, state::suspended);
 }
 
 void world::run(const resume_step& step) {
@@ -106,7 +106,7 @@ void world::run(const resume_step& step) {
   if (!took(resumed, step.refused))
     return;
   must_be("loading", step.loading, resumed->loading);
-  r->status = resumed->loading ? state::loading : state::active;
+  become(*r, resumed->loading ? state::loading : state::active);
 }
 
 void world::run(const shrink_step& step) {
@@ -121,7 +121,7 @@ void world::run(const shrink_step& step) {
 void world::run(const drop_step& step) {
   if (request_record* r = known(step.request))
     if (took(runtime_->drop(r->id), step.refused))
-      r->status = state::dropped;
+      become(*r, state::dropped);
 }
 
 void world::run(const close_step& step) {

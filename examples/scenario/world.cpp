@@ -150,7 +150,7 @@ void world::note_ready(const std::vector<kvferry::ready_request>& ready) {
     if (found == requests_.end() || found->second.id != loaded.request)
       continue;
     request_record& r = found->second;
-    r.status = request_record::state::active;
+    become(r, request_record::state::active);
     if (loaded.load_failed) {
       r.written = r.reported = std::min(r.reported, loaded.matched_tokens);
       r.capacity = loaded.matched_tokens;
@@ -158,6 +158,12 @@ void world::note_ready(const std::vector<kvferry::ready_request>& ready) {
     }
     ready_.insert(name);
   }
+}
+
+/// A request whose actor was ended stays lost, whatever its last calls were granted.
+void world::become(request_record& r, request_record::state status) {
+  if (r.status != request_record::state::lost)
+    r.status = status;
 }
 
 void world::publish_all() {

@@ -139,6 +139,7 @@ private:
   void note_reported(request_record& r, std::uint32_t history);
   void note_capacity(request_record& r, std::uint32_t tokens);
   void note_left(request_record& r, const std::string& name);
+  static void become(request_record& r, request_record::state status);
   void note_ready(const std::vector<kvferry::ready_request>& ready);
   void note_published(batch_record& b, kvferry::version_number version, const std::vector<kvferry::request_id>& failed,
                       kvferry::stream_id on);

@@ -109,11 +109,21 @@ TEST_CASE("later words under the id of a dead request are ignored") {
   require_nothing_left(r);
 }
 
+// Was wrong once: whoever had asked it to close waited for ever.
+TEST_CASE("the engine hears of the death of a request that had released its owners") {
+  registry_rig r(sparse_only(4, 4));
+  r.prefill(R1, "Ax");
+  r.close(R1);
+  REQUIRE(r.lost.empty());
+  r.die(R1);
+  REQUIRE(r.lost == std::vector<request_id>{R1});
+  require_nothing_left(r);
+}
+
 TEST_CASE("words under an id that was never registered are ignored") {
   registry_rig r(sparse_only(4, 4));
   r.send(match_prefix{request_id{77}, call_id{1}, "", "", r.keys_of("A", 0, 1), 4});
   r.send(release_owners{request_id{77}, {}});
-  r.send(request_down{request_id{77}});
   r.send(batch_changed{request_id{77}, the_batch});
   r.send(row_acknowledged{request_id{77}, 3});
   REQUIRE(r.sent.empty());
