@@ -158,6 +158,7 @@ void random_engine::step(batch_side& b, const command& done) {
     for (const auto& [id, r] : model_.requests)
       if (r.status == model_status::active && !r.batch)
         input.order.push_back(id);
+  order_streams(input.order, b.stream);
   auto result = b.of->step(input);
   std::string words;
   if (!result)
