@@ -100,6 +100,8 @@ struct claim {
   bool active = false;
   bool ghost = false;     ///< its actor has died: blocks nobody, keeps its pages until its row is gone
   bool load_lost = false; ///< a load into its pages failed for good
+  bool shown = false;     ///< a version of its batch names its pages, and none without its row is known
+  row_seq told_early = 0; ///< acknowledged by itself, before the readers of those versions were known
   std::uint32_t history_tokens = 0;
   std::uint32_t complete = 0;                       ///< blocks of complete history: floor(history / T)
   std::uint32_t blocks = 0;                         ///< length of its table in every group

@@ -202,18 +202,28 @@ void page_registry::handle(const batch_changed& message, outbox&) {
 
 void page_registry::handle(const row_acknowledged& message, outbox& out) {
   begin(nullptr);
-  acknowledge(message.request, message.seq, {});
+  if (claim* c = live_claim(message.request); c != nullptr && c->shown)
+    c->told_early = std::max(c->told_early, message.seq); // the publisher's word of who reads its pages is on its way
+  else
+    acknowledge(message.request, message.seq, {});
   finish(out);
 }
 
 void page_registry::handle(const rows_published& message, outbox& out) {
   begin(nullptr);
   publications_ += message.version != 0 ? 1u : 0u;
-  for (const row_number& shown : message.shown)
+  for (const row_number& shown : message.shown) {
     acknowledge(shown.request, shown.seq, message.readers);
+    if (claim* c = live_claim(shown.request); c != nullptr && c->batch == message.batch)
+      c->shown = true;
+  }
   for (request_id request : message.left) // from now on it acknowledges its numbers itself, and knows no readers
-    if (const claim* c = find_claim(request))
-      fence_bound_pages(*c, message.readers);
+    if (auto found = claims_.find(request); found != claims_.end()) {
+      claim& c = *found->second;
+      fence_bound_pages(c, message.readers);
+      c.shown = false;
+      acknowledge(request, std::exchange(c.told_early, 0), message.readers);
+    }
   for (request_id request : message.gone) {
     acknowledge(request, slot_ledger::until_gone, planted(fault::close_ignores_steps) ? fence_set{} : message.readers);
     departed_.erase(request);

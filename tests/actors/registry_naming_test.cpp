@@ -155,6 +155,23 @@ TEST_CASE("a publication without the row may overtake the release of its owners"
   REQUIRE(r.registry.ledger().fenced_count(sparse_group, tier::gpu) == 2); // its last readers may still run
 }
 
+// Was wrong once: the request's word may overtake the publisher's; the slot is then free without the fence of those who
+// read the page through the row. Rule 4: numbers, not arrival order.
+TEST_CASE("what a request acknowledges itself waits for the readers of the batch that it has left") {
+  registry_rig r(sparse_only(3, 4));
+  r.prefill(R1, "Ax");
+  r.join(R1);
+  r.publish();
+  r.enter_decode(R1);
+  r.copies_end();
+  r.join(R1, batch_id::none()); // told that its row is gone, it acknowledges
+  REQUIRE(r.retiring(tier::gpu) == 1);
+  r.send(rows_published{the_batch, 9, {}, {}, {R1}, fence{stream_id{1}, 4}});
+  REQUIRE(r.retiring(tier::gpu) == 0);
+  r.open(R2, "Byz");
+  REQUIRE(r.grow(R2, 2).granted.after.sequence_on(stream_id{1}) == 4);
+}
+
 TEST_CASE("a request that never had a row names nothing when it has closed") {
   registry_rig r(sparse_only(3, 4));
   r.rowless_acknowledge = false;

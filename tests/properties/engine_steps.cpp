@@ -86,10 +86,11 @@ void random_engine::note_published(batch_side& b, const publication& done, const
       shown.before = shown.after = found->second;
     if (auto found = places_.find(id); found != places_.end())
       shown.before = found->second;
-    // A publication without a change does no device work, so reads come after the one that made the version.
+    // A publication without a change does no device work, so reads come after the one that made the version. What was
+    // lost since then, not having been reported, is written again.
     shown.ordered = r.written;
     if (b.shown && b.shown->version == done.version && b.shown->rows[row.value()])
-      shown.ordered = b.shown->rows[row.value()]->ordered;
+      shown.ordered = std::min(r.written, b.shown->rows[row.value()]->ordered);
     expected->rows[row.value()] = std::move(shown);
   }
   for (request_id id : order)
@@ -157,6 +158,7 @@ void random_engine::step(batch_side& b, const command& done) {
     for (const auto& [id, r] : model_.requests)
       if (r.status == model_status::active && !r.batch)
         input.order.push_back(id);
+  order_streams(input.order, b.stream);
   auto result = b.of->step(input);
   std::string words;
   if (!result)

@@ -88,20 +88,21 @@ void reference_model::check_refusal(const refusal_seen& refused, const storages&
   case error_code::gpu_full:
   case error_code::copies_in_flight:
   case error_code::publish_first:
-    if (!wants_gpu_slots(refused.call))
-      unjust("it needs no slots");
-    else if (large_)
-      unjust("the pools are large");
-    else if (refused.settled && gpu_suffices(refused, before))
-      unjust("nothing is pending, and there are enough slots that no open request is bound to");
-    break;
   case error_code::host_full:
-    if (!wants_host_slots(refused.call) || config_.on_host_full == host_full_policy::defer)
-      unjust("it is never refused for that");
-    else if (large_)
+    if (why.code == error_code::host_full || (why.numbers && why.numbers->on == tier::host)) {
+      if (!wants_host_slots(refused.call) || config_.on_host_full == host_full_policy::defer)
+        unjust("it is never refused for that");
+      else if (large_)
+        unjust("the pools are large");
+      else if (refused.settled && host_suffices(*who, before))
+        unjust("nothing is pending, and there are enough host slots");
+    } else if (!wants_gpu_slots(refused.call)) {
+      unjust("it needs no slots");
+    } else if (large_) {
       unjust("the pools are large");
-    else if (refused.settled && host_suffices(*who, before))
-      unjust("nothing is pending, and there are enough host slots");
+    } else if (refused.settled && gpu_suffices(refused, before)) {
+      unjust("nothing is pending, and there are enough slots that no open request is bound to");
+    }
     break;
   default: unjust("that is no reason"); return;
   }

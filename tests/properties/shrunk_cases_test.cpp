@@ -30,6 +30,15 @@ TEST_CASE("who left a batch still has its earlier readers waited for") {
                    "step 21 49 0; step 0 0 26; run_all 0 0 0; leave 0 0 0; step 25 0 0; poll 0 0 0; step 0 11 22"));
 }
 
+TEST_CASE("who left a batch has its readers waited for in whatever order that is told") {
+  REQUIRE(
+      is_right("setup 0 1 4 0 0 0 0 0 1 1 196 0; launch 0 0 0; open 3 0 0; hold 15 0 0; open 9 9 0; step 0 0 5; "
+               "step 0 0 0; step 0 0 0; step 0 0 20; step 0 0 0; step 0 0 0; step 0 47 0; open 9 3 0; run_all 0 0 0; "
+               "settle 0 0 0; step 0 0 0; step 0 0 0; step 35 0 0; close 35 0 0; join 0 0 0; open 0 0 0; "
+               "step 21 13 0; poll 0 0 0; poll 0 0 0; launch 15 0 0; leave 0 0 0; misuse 7 0 0; leave 0 0 0; "
+               "let_go 0 0 0; misuse 0 0 0; step 0 31 0; open 9 15 0"));
+}
+
 TEST_CASE("a page is spilled behind the earlier users of its slot") {
   // Nobody has written the page, so only the grant that handed out its slot knew of them.
   REQUIRE(is_right("setup 0 3 0 0 0 0 0 0 0 0 0 0; open 0 23 0; open 0 0 0; step 0 0 0; open 0 21 0; step 0 3 52; "
