@@ -57,10 +57,22 @@ void recording_device::wait(stream_id stream, const fence_set& fences) {
 
 fence recording_device::copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) {
   const fence submitted = target_.copy_pages(stream, direction, copies);
-  recorder_.called(
-      caller_, device_copy_pages{stream, direction == copy_direction::to_host, direction == copy_direction::within_gpu,
-                                 static_cast<std::uint32_t>(copies.size()), content_of(copies), submitted});
+  copied({stream, direction, copies}, submitted);
   return submitted;
+}
+
+std::vector<fence> recording_device::copy_lists(std::span<const copy_list> lists) {
+  std::vector<fence> behind = target_.copy_lists(lists);
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    copied(lists[i], behind[i]);
+  return behind;
+}
+
+void recording_device::copied(const copy_list& list, fence submitted) {
+  recorder_.called(caller_, device_copy_pages{list.stream, list.direction == copy_direction::to_host,
+                                              list.direction == copy_direction::within_gpu,
+                                              static_cast<std::uint32_t>(list.copies.size()), content_of(list.copies),
+                                              submitted});
 }
 
 expected<std::unique_ptr<device_memory>> recording_device::allocate_staging(std::uint64_t bytes) {
