@@ -165,8 +165,14 @@ cell page_bench::measure(const cell_shape& shape) {
     load_.start();
   for (series& each : all) // the first round is a warm-up
     each.run();
-  for (std::uint32_t round = 0; round < options_.rounds_max; ++round)
-    for (series& each : all) {
+  std::mt19937 random(11);
+  std::vector<series*> turn;
+  for (series& each : all)
+    turn.push_back(&each);
+  for (std::uint32_t round = 0; round < options_.rounds_max; ++round) {
+    std::shuffle(turn.begin(), turn.end(), random); // what ran before leaves caches to its liking
+    for (series* next : turn) {
+      series& each = *next;
       if (round >= 3 && each.seconds > options_.seconds_per_way)
         continue;
       const timing taken = each.run();
@@ -174,6 +180,7 @@ cell page_bench::measure(const cell_shape& shape) {
       each.submit.push_back(taken.submit_us);
       each.seconds += taken.total_us * 1e-6;
     }
+  }
   cell measured{page_bytes_,
                 shape.pages,
                 shape.direction,

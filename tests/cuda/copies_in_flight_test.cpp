@@ -61,6 +61,8 @@ TEST_CASE(
 }
 
 TEST_CASE("what is enqueued on a stream, or waits for its fence, comes behind all of its list") {
+  const std::string how = GENERATE("its fence", "a position behind it", "the next copies of the stream, the other way");
+  CAPTURE(how);
   KVFERRY_NEEDS_GPU(d, pools(), narrow());
   auto device = d.runtime_view();
   stream_id s = d.create_stream("copies");
@@ -68,12 +70,9 @@ TEST_CASE("what is enqueued on a stream, or waits for its fence, comes behind al
   d.fill(s, gpu_page(slots - 1), 5);
   d.hold(s);
   const fence saved = d.copy(s, copy_direction::to_host, all_pages());
-  SECTION("the next copies of the same stream, the other way") {
+  if (how == "the next copies of the stream, the other way")
     d.copy(s, copy_direction::to_gpu, all_pages(1)); // page slots - 1 comes back as page 0
-    device->wait(other, device->record(s));
-  }
-  SECTION("a position on the stream") { device->wait(other, device->record(s)); }
-  SECTION("another stream") { device->wait(other, saved); }
+  device->wait(other, how == "its fence" ? saved : device->record(s));
   d.copy(other, copy_direction::to_gpu, {copy_of(0, slots - 1)});
   d.release(s);
   const auto came_back = d.compare(other, gpu_page(0), 5);

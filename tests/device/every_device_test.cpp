@@ -161,8 +161,8 @@ TEST_CASE("lists of both directions are copied in one call, and each has a fence
   const stream_id down = device->create_stream("down"), up = device->create_stream("up");
   d.fill(compute, gpu_page(0), 7);
   d.copy(compute, copy_direction::to_host, {copy_of(0, 9)}); // what is loaded below
-  device->wait(up, device->record(compute));
   d.fill(compute, gpu_page(1), 8);
+  d.finish();
   d.hold(compute);
   device->wait(down, device->record(compute));
   const std::vector<page_copy> saved{copy_of(1, 5), copy_of(1, 6)}, loaded{copy_of(2, 9)};
