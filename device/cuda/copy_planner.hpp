@@ -55,7 +55,6 @@ struct part_of_list {
 
 struct copy_limits {
   std::uint32_t part_pages_first = 128; ///< of a list's first part: it is looked at and launched in a few us
-  std::uint32_t part_growth = 4;        ///< a part has at most so many times the pages of the one before
   std::uint32_t part_pages_max = 8064;
   std::uint64_t part_bytes_max = 256 << 20;
   std::uint64_t staged_bytes_max = 32 << 20;  ///< of a staged piece
@@ -73,7 +72,11 @@ public:
   /// Plans pages of one group. `pages` is taken as it is and may be put in another order. What starting costs counts
   /// for a list's first part alone, and that part goes the way that is best if the rest is like it.
   copy_plan plan(copy_direction direction, const page_shape& shape, std::vector<planned_page> pages,
-                 part_of_list part = {}) const;
+                 part_of_list part = {});
+
+  /// Pages of the part behind one of `pages`: so many that they are looked at and submitted while those are copied, two
+  /// to four times as many.
+  std::uint32_t next_part(copy_direction direction, std::uint64_t page_bytes, std::uint32_t pages) const;
 
   const copy_limits& limits() const { return limits_; }
 
@@ -81,6 +84,14 @@ private:
   struct run {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
+  };
+
+  struct looked {
+    bool sorted = true;
+    std::uint32_t runs = 0;
+    std::uint32_t dense_entries = 0; ///< of the copy engine's list, where consecutive slots are consecutive bytes
+    std::uint32_t longest = 0;       ///< run's pages
+    std::uint32_t host_bits = 0;     ///< that any host slot has
   };
 
   /// Runs that are worth the buffer.
@@ -104,11 +115,11 @@ private:
   };
 
   static std::vector<run> runs_of(std::span<const planned_page> pages);
-  static std::uint64_t engine_entries(const page_shape& shape, std::span<const planned_page> pages);
-  worthy split(const asked& of, std::vector<planned_page>& pages) const;
+  static looked look(std::span<const planned_page> pages);
+  worthy split(const asked& of, std::vector<planned_page>& pages, const looked& seen);
   std::uint32_t engine_share(const asked& of, std::uint32_t pages) const;
   double kernel_us(const asked& of, std::uint32_t pages) const;
-  double engine_us(const asked& of, std::span<const planned_page> pages) const;
+  double engine_us(const asked& of, std::uint32_t pages, const looked& seen) const;
   double staged_us(const asked& of, const worthy& front) const;
   std::vector<std::uint32_t> staged_counts(const asked& of, std::uint32_t pages) const;
   void add(copy_plan& plan, copy_way way, const asked& of, std::uint32_t first, std::uint32_t count) const;
@@ -117,6 +128,7 @@ private:
   copy_costs costs_;
   copy_limits limits_;
   std::optional<copy_way> only_;
+  std::vector<planned_page> scratch_; ///< kept for its memory
 };
 
 } // namespace kvferry

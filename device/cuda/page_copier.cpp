@@ -129,7 +129,7 @@ cudaError_t page_copier::submit_part(lane& of) {
       submit_group(of, next, group, {next.submitted, left - count, 4 * other_pages >= left});
   next.rest = next.rest.subspan(count);
   next.submitted += count;
-  next.part_pages = std::min(next.part_pages * limits.part_growth, limits.part_pages_max);
+  next.part_pages = planner_.next_part(next.direction, page_bytes_max_, count);
   of.pages += count;
   of.in_flight.add(streams_.ref(next.at.stream), count * page_bytes_max_);
   return next.rest.empty() ? end(of) : cudaSuccess;
@@ -176,7 +176,7 @@ void page_copier::require_slots(copy_direction direction, const page_copy& copy)
                   within ? "gpu" : "host", other, others, copy.group.value());
 }
 
-/// Sorts the next `count` pages into `by_group_`.
+/// Sorts the next `count` pages into `by_group_`, stretch by stretch of one group.
 void page_copier::take_in(list& from, std::uint32_t count) {
   planned_failures& failures = options_.failures;
   const bool may_fail = failures.possible() || lost_;
@@ -186,17 +186,22 @@ void page_copier::take_in(list& from, std::uint32_t count) {
     const group_id group = from.rest[i].group;
     require_slots(from.direction, from.rest[i]);
     const group_pools& pools = groups_[group.value()].pools;
+    std::uint32_t end = i + 1;
+    while (end < count && from.rest[end].group == group)
+      ++end;
     std::vector<planned_page>& pages = by_group_[group.value()];
-    pages.reserve(count);
-    for (; i < count && from.rest[i].group == group; ++i) {
+    std::size_t taken = pages.size();
+    pages.resize(taken + end - i);
+    for (; i < end; ++i) {
       const page_copy& copy = from.rest[i];
       if (copy.gpu.value() >= pools.gpu_slots || copy.host.value() >= pools.host_slots)
         require_slots(from.direction, copy);
       if (may_fail && (failures.next_fails() || lost_))
         from.failed.push_back(from.submitted + i);
       else
-        pages.push_back({copy.gpu.value(), copy.host.value(), from.submitted + i});
+        pages[taken++] = {copy.gpu.value(), copy.host.value(), from.submitted + i};
     }
+    pages.resize(taken);
   }
 }
 
