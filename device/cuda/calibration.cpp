@@ -106,7 +106,7 @@ private:
       plan.pages.push_back({2 * i, host_stride * i, i});
     plan.pieces = {{way, 0, count}};
     return best_us([&] {
-      lane_.begin(on_);
+      lane_.begin();
       const bool taken = lane_.submit(on_, group_, plan, no_refusals_).empty();
       const cudaError_t ended = lane_.end(on_);
       return taken ? ended : cudaErrorUnknown;

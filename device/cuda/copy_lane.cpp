@@ -63,8 +63,7 @@ expected<copy_lane> copy_lane::make(int ordinal, copy_direction direction, const
   return copy_lane(ordinal, direction, std::move(*link), {std::move(made[0]), std::move(made[1])}, std::move(*edge));
 }
 
-void copy_lane::begin(stream_ref on) {
-  begun_ = cleared(cudaEventRecord(edge_.get(), on.get()));
+void copy_lane::begin() {
   link_begun_ = false;
   link_used_ = false;
 }
@@ -74,6 +73,7 @@ std::vector<std::uint32_t> copy_lane::submit(stream_ref on, const group_memory& 
   constexpr lane_blocks blocks;
   const std::uint32_t mapped = direction_ == copy_direction::to_host ? blocks.to_host : blocks.to_gpu;
   std::vector<std::uint32_t> refused;
+  const cudaError_t link = cleared(begin_link(on, plan));
   for (const copy_piece& piece : plan.pieces) {
     const auto pages = std::span(plan.pages).subspan(piece.first, piece.count);
     const bool refuse = refusals.next_fails();
@@ -84,11 +84,11 @@ std::vector<std::uint32_t> copy_lane::submit(stream_ref on, const group_memory& 
       status = submit_engine(on, group, pages, refuse);
     } else if (piece.way == copy_way::engine) {
       link_used_ = true;
-      status = in_turn([&] { return begin_link(); }, [&] { return submit_engine(link_.ref(), group, pages, refuse); });
+      status = in_turn([&] { return link; }, [&] { return submit_engine(link_.ref(), group, pages, refuse); });
     } else {
       link_used_ = link_used_ || direction_ == copy_direction::to_host; // to the GPU, kernels on `on` are last
-      status = in_turn([&] { return direction_ == copy_direction::to_gpu ? begin_link() : cudaSuccess; },
-                       [&] { return submit_staged(on, group, pages, refuse ? 0 : blocks.on_gpu); });
+      status =
+          in_turn([&] { return link; }, [&] { return submit_staged(on, group, pages, refuse ? 0 : blocks.on_gpu); });
     }
     if (cleared(status) != cudaSuccess)
       for (const planned_page& page : pages)
@@ -99,11 +99,14 @@ std::vector<std::uint32_t> copy_lane::submit(stream_ref on, const group_memory& 
 
 /// Before what begins on the link's stream: it, too, comes after what `on` has waited for. To the host, staged
 /// transfers wait for their kernels instead.
-cudaError_t copy_lane::begin_link() {
-  if (link_begun_)
+cudaError_t copy_lane::begin_link(stream_ref on, const copy_plan& plan) {
+  const auto begins_there = [&](const copy_piece& piece) {
+    return piece.beside || (piece.way == copy_way::staged && direction_ == copy_direction::to_gpu);
+  };
+  if (link_begun_ || std::none_of(plan.pieces.begin(), plan.pieces.end(), begins_there))
     return cudaSuccess;
-  const cudaError_t status =
-      in_turn([&] { return begun_; }, [&] { return cudaStreamWaitEvent(link_.get(), edge_.get(), 0); });
+  const cudaError_t status = in_turn([&] { return cudaEventRecord(edge_.get(), on.get()); },
+                                     [&] { return cudaStreamWaitEvent(link_.get(), edge_.get(), 0); });
   link_begun_ = status == cudaSuccess;
   return status;
 }

@@ -25,7 +25,7 @@ constexpr double engine_share_starts_us = 15.0; // a second stream, and waiting 
 // What the caller spends on a part: calls, and looking at each page. Measured on an H200's host, with caches that other
 // work has used.
 constexpr double part_submit_us = 15.0;
-constexpr double page_submit_us = 0.02;
+constexpr double page_submit_us = 0.015;
 
 /// Byte by byte from the lowest: comparing would take several times as long as the link needs for small pages.
 /// `used`: bits that any host slot has.
@@ -117,7 +117,7 @@ double copy_planner::asked::page_us_by_kernel() const {
 /// Of pages that a kernel copies, so many go by the copy engine at the same time. Reads of host memory by SMs do not
 /// fill the link, whatever the kernel; with the engine beside it the link is fuller by the engine's share.
 std::uint32_t copy_planner::engine_share(const asked& of, std::uint32_t pages) const {
-  if (only_)
+  if (only_ || of.part.both) // with both directions at once it gives nothing
     return 0;
   const double submit_us = of.shape.fragments * of.costs.engine_submit_us;
   const double engine_us = of.shape.fragments * of.costs.engine_op_us + of.page_us_by_link();
@@ -255,7 +255,7 @@ std::uint32_t copy_planner::next_part(copy_direction direction, std::uint64_t pa
   const copy_costs::direction& costs = direction == copy_direction::to_host ? costs_.to_host : costs_.to_gpu;
   const double copied_us = static_cast<double>(pages * page_bytes) / costs.link_bytes_per_us;
   const double fit = std::max(0.0, (copied_us - part_submit_us) / page_submit_us);
-  const double next = std::clamp(fit, 2.0 * pages, 4.0 * pages);
+  const double next = std::clamp(fit, 3.0 * pages, 4.0 * pages);
   return static_cast<std::uint32_t>(std::min<double>(next, limits_.part_pages_max));
 }
 

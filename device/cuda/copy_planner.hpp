@@ -74,8 +74,8 @@ public:
   copy_plan plan(copy_direction direction, const page_shape& shape, std::vector<planned_page> pages,
                  part_of_list part = {});
 
-  /// Pages of the part behind one of `pages`: so many that they are looked at and submitted while those are copied, two
-  /// to four times as many.
+  /// Pages of the part behind one of `pages`: so many that they are looked at and submitted while those are copied,
+  /// three to four times as many.
   std::uint32_t next_part(copy_direction direction, std::uint64_t page_bytes, std::uint32_t pages) const;
 
   const copy_limits& limits() const { return limits_; }

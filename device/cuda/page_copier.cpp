@@ -120,7 +120,8 @@ cudaError_t page_copier::submit_part(lane& of) {
       return status;
   const auto left = static_cast<std::uint32_t>(next.rest.size());
   const auto fit = std::max<std::uint64_t>(1, limits.part_bytes_max / page_bytes_max_);
-  const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>({next.part_pages, left, fit}));
+  const std::uint64_t wanted = left <= next.part_pages * 3 / 2 ? left : next.part_pages; // no small rest
+  const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>({wanted, left, fit}));
   const lane& other = &of == &lanes_[0] ? lanes_[1] : lanes_[0];
   const std::uint64_t other_pages = other.pages + (other.lists.empty() ? 0 : other.lists.front().rest.size());
   take_in(next, count);
@@ -145,7 +146,7 @@ cudaError_t page_copier::begin(lane& of, list& next) {
   });
   if (status == cudaSuccess && !next.before.empty())
     status = streams_.wait(stream, next.before);
-  of.lane.begin(streams_.ref(stream));
+  of.lane.begin();
   return status;
 }
 
