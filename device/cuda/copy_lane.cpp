@@ -8,9 +8,13 @@ namespace kvferry::cuda {
 
 namespace {
 
+// More than about 800 entries in one call may be copied before what the stream waits for has ended: seen with CUDA 13.0
+// and driver 580.159 on an H200 (docs/gpu.md). Calls also begin to copy earlier when they are short.
+constexpr std::size_t entries_per_call = 512;
+
 /// One call for many copies where the toolkit has it.
-cudaError_t copy_batch(std::vector<void*>& to, std::vector<const void*>& from, std::vector<std::size_t>& bytes,
-                       bool refuse, stream_ref on) {
+cudaError_t copy_batch(std::span<void*> to, std::span<const void*> from, std::span<std::size_t> bytes, bool refuse,
+                       stream_ref on) {
   if (to.size() > 1 && on.get() != nullptr) { // the default stream takes no batches
 #if CUDART_VERSION >= 12080
     cudaMemcpyAttributes attributes{};
@@ -200,7 +204,14 @@ void copy_lane::add_entry(const group_memory& group, std::byte* gpu, std::byte* 
 }
 
 cudaError_t copy_lane::submit_entries(stream_ref on, bool refuse) {
-  return to_.empty() ? cudaSuccess : copy_batch(to_, from_, bytes_, refuse, on);
+  for (std::size_t first = 0; first < to_.size(); first += entries_per_call) {
+    const std::size_t count = std::min(entries_per_call, to_.size() - first);
+    if (cudaError_t status = copy_batch(std::span(to_).subspan(first, count), std::span(from_).subspan(first, count),
+                                        std::span(bytes_).subspan(first, count), refuse, on);
+        status != cudaSuccess)
+      return status;
+  }
+  return cudaSuccess;
 }
 
 } // namespace kvferry::cuda
