@@ -51,9 +51,9 @@ void storage::handle(const cancel_copies& message, outbox& out) {
 void storage::handle(const submit_copies&, outbox& out) {
   const bool both = !to_host_.queued.empty() && !to_gpu_.queued.empty();
   if (both && branches_.queued.empty() && !loads_follow_demotions()) {
-    const std::vector<page_copy> down = prepare(to_host_);
-    const std::vector<page_copy> up = prepare(to_gpu_);
-    const copy_list lists[] = {{to_host_.stream, to_host_.direction, down}, {to_gpu_.stream, to_gpu_.direction, up}};
+    const std::vector<page_copy> down = copies_of(to_host_);
+    const std::vector<page_copy> up = copies_of(to_gpu_);
+    const copy_list lists[] = {list_of(to_host_, down), list_of(to_gpu_, up)};
     const std::vector<fence> behind = device_.copy_lists(lists);
     submitted(to_host_, behind[0], out);
     submitted(to_gpu_, behind[1], out);
@@ -81,12 +81,13 @@ bool storage::loads_follow_demotions() const {
 void storage::submit(lane& from, outbox& out) {
   if (from.queued.empty())
     return;
-  const std::vector<page_copy> copies = prepare(from);
-  submitted(from, device_.copy_pages(from.stream, from.direction, copies), out);
+  const std::vector<page_copy> copies = copies_of(from);
+  const copy_list list = list_of(from, copies);
+  submitted(from, device_.copy_lists({&list, 1}).front(), out);
 }
 
-/// What is queued, as the device takes it; its stream waits for all that it has to come after.
-std::vector<page_copy> storage::prepare(lane& from) {
+/// What is queued, as the device takes it. Notes what it has to come after.
+std::vector<page_copy> storage::copies_of(lane& from) {
   std::vector<page_copy> copies;
   copies.reserve(from.queued.size());
   for (const page_move& move : from.queued) {
@@ -95,9 +96,11 @@ std::vector<page_copy> storage::prepare(lane& from) {
       if (auto demoted = demoted_.find(key_of(move.group, move.gpu).packed()); demoted != demoted_.end())
         from.before.add(demoted->second);
   }
-  if (!from.before.empty())
-    device_.wait(from.stream, std::exchange(from.before, {}));
   return copies;
+}
+
+copy_list storage::list_of(lane& from, const std::vector<page_copy>& copies) {
+  return {from.stream, from.direction, copies, std::exchange(from.before, {})};
 }
 
 void storage::submitted(lane& from, fence behind, outbox& out) {

@@ -40,7 +40,8 @@ private:
   lane& lane_of(const page_move& move);
   bool loads_follow_demotions() const;
   void submit(lane& from, outbox& out);
-  std::vector<page_copy> prepare(lane& from);
+  std::vector<page_copy> copies_of(lane& from);
+  static copy_list list_of(lane& from, const std::vector<page_copy>& copies);
   void submitted(lane& from, fence behind, outbox& out);
 
   device& device_;

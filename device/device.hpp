@@ -36,6 +36,7 @@ struct copy_list {
   stream_id stream;
   copy_direction direction = copy_direction::to_host;
   std::span<const page_copy> copies;
+  fence_set before = {}; ///< the stream waits for these first
 };
 
 /// A device-visible table entry to be written: `width` low bytes of `value` at byte `offset` of the tables' allocation.
@@ -102,8 +103,11 @@ public:
   /// list takes time, both directions begin at once. REQUIRES: each has a stream of its own.
   virtual std::vector<fence> copy_lists(std::span<const copy_list> lists) {
     std::vector<fence> behind;
-    for (const copy_list& each : lists)
+    for (const copy_list& each : lists) {
+      if (!each.before.empty())
+        wait(each.stream, each.before);
       behind.push_back(copy_pages(each.stream, each.direction, each.copies));
+    }
     return behind;
   }
 

@@ -114,9 +114,9 @@ page_bench::lists page_bench::lists_of(const cell_shape& shape) const {
 timing page_bench::run_device(device_way& way, const lists& copies) {
   std::vector<copy_list> asked;
   if (!copies.to_host.empty())
-    asked.push_back({way.to_host, copy_direction::to_host, copies.to_host});
+    asked.push_back({way.to_host, copy_direction::to_host, copies.to_host, {}});
   if (!copies.to_gpu.empty())
-    asked.push_back({way.to_gpu, copy_direction::to_gpu, copies.to_gpu});
+    asked.push_back({way.to_gpu, copy_direction::to_gpu, copies.to_gpu, {}});
   const auto begin = clock::now();
   const std::vector<fence> behind = way.view->copy_lists(asked);
   const double submit = us_since(begin);

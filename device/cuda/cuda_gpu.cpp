@@ -114,7 +114,7 @@ void cuda_gpu::finish() {
 // Copies ----------------------------------------------------------------------------------------------------------
 
 fence cuda_gpu::copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) {
-  const copy_list list{stream, direction, copies};
+  const copy_list list{stream, direction, copies, {}};
   return copy_lists({&list, 1}).front();
 }
 

@@ -34,6 +34,7 @@ cudaError_t page_copier::copy(std::span<const copy_list> lists, std::span<fence>
     if (lane* waits = lane_with(asked.stream); waits != nullptr && (within || waits != &of))
       note(submit_all(asked.stream)); // it stands before this one
     if (within) {
+      note(wait(asked.stream, asked.before));
       note(copy_within(asked, fences[i]));
       continue;
     }
@@ -43,6 +44,7 @@ cudaError_t page_copier::copy(std::span<const copy_list> lists, std::span<fence>
     added.rest = asked.copies;
     added.part_pages = planner_.limits().part_pages_first;
     added.before = std::exchange(of.before_next, {});
+    added.before.add(asked.before);
   }
   note(submit_what_fits());
   for (lane& of : lanes_)

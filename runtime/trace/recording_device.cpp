@@ -57,14 +57,17 @@ void recording_device::wait(stream_id stream, const fence_set& fences) {
 
 fence recording_device::copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) {
   const fence submitted = target_.copy_pages(stream, direction, copies);
-  copied({stream, direction, copies}, submitted);
+  copied({stream, direction, copies, {}}, submitted);
   return submitted;
 }
 
 std::vector<fence> recording_device::copy_lists(std::span<const copy_list> lists) {
   std::vector<fence> behind = target_.copy_lists(lists);
-  for (std::size_t i = 0; i < lists.size(); ++i)
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    if (!lists[i].before.empty())
+      recorder_.called(caller_, device_wait{lists[i].stream, lists[i].before});
     copied(lists[i], behind[i]);
+  }
   return behind;
 }
 

@@ -128,7 +128,8 @@ TEST_CASE("both directions go on in turn when both are beyond the bound") {
   d.fill(up, gpu_page(slots - 1), 4);
   d.copy(up, copy_direction::to_host, {copy_of(slots - 1, slots - 1)});
   d.fill(up, gpu_page(slots - 1), 9);
-  const std::vector<copy_list> lists{{down, copy_direction::to_host, saved}, {up, copy_direction::to_gpu, loaded}};
+  const std::vector<copy_list> lists{{down, copy_direction::to_host, saved, {}},
+                                     {up, copy_direction::to_gpu, loaded, {}}};
   const auto behind = device->copy_lists(lists);
   for (fence each : behind)
     d.wait_for(each);

@@ -164,10 +164,11 @@ TEST_CASE("lists of both directions are copied in one call, and each has a fence
   d.fill(compute, gpu_page(1), 8);
   d.finish();
   d.hold(compute);
-  device->wait(down, device->record(compute));
+  const fence_set written = device->record(compute);
   const std::vector<page_copy> saved{copy_of(1, 5), copy_of(1, 6)}, loaded{copy_of(2, 9)};
   d.fail_copy(1);
-  const std::vector<copy_list> lists{{down, copy_direction::to_host, saved}, {up, copy_direction::to_gpu, loaded}};
+  const std::vector<copy_list> lists{{down, copy_direction::to_host, saved, written},
+                                     {up, copy_direction::to_gpu, loaded, {}}};
   const std::vector<fence> behind = device->copy_lists(lists);
   REQUIRE(behind.size() == 2);
   REQUIRE(behind[0].stream == down);
