@@ -8,8 +8,9 @@ namespace kvferry::cuda {
 
 namespace {
 
-// More than about 800 entries in one call may be copied before what the stream waits for has ended: seen with CUDA 13.0
-// and driver 580.159 on an H200 (docs/gpu.md). Calls also begin to copy earlier when they are short.
+// Of lists with some two thousand entries in one call, those from the 811th on had other bytes than were there when
+// their turn came, now and then and without an error (CUDA 13.0, driver 580.159; docs/gpu.md). Shorter calls never did,
+// and the engine begins with them earlier.
 constexpr std::size_t entries_per_call = 512;
 
 /// One call for many copies where the toolkit has it.

@@ -174,7 +174,7 @@ TEST_CASE("lists of more than one piece and launch are copied whole, whatever th
 }
 
 TEST_CASE("a long run and thousands of single slots come back whole, each direction behind the other") {
-  // One call of the driver with 2,182 entries copied those from the 811th on before what its stream waited for.
+  // The copy engine's list has thousands of entries here, each transfer behind one the other way.
   constexpr std::uint32_t run = 5'000, singles = 3'000, host_slots = run + 2 * singles;
   constexpr std::uint64_t size = 2'048;
   configuration config = config_of({group_of({size}, run + singles, host_slots)});
