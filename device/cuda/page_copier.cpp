@@ -11,8 +11,8 @@ namespace kvferry::cuda {
 page_copier::page_copier(stream_table& streams, copy_planner planner, copy_lane to_host, copy_lane to_gpu,
                          options options)
     : streams_(streams), planner_(std::move(planner)),
-      options_(std::move(options)), lanes_{lane{std::move(to_host), work_in_flight(options_.ordinal), {}, {}, 0},
-                                           lane{std::move(to_gpu), work_in_flight(options_.ordinal), {}, {}, 0}} {}
+      options_(std::move(options)), lanes_{lane{std::move(to_host), work_in_flight(options_.ordinal), {}, 0},
+                                           lane{std::move(to_gpu), work_in_flight(options_.ordinal), {}, 0}} {}
 
 void page_copier::use(std::span<const group_memory> groups) {
   groups_ = groups;
@@ -31,10 +31,10 @@ cudaError_t page_copier::copy(std::span<const copy_list> lists, std::span<fence>
     const copy_list& asked = lists[i];
     lane& of = lane_of(asked.direction);
     const bool within = asked.direction == copy_direction::within_gpu;
-    if (lane* waits = lane_with(asked.stream); waits != nullptr && (within || waits != &of))
+    if (within || lane_with(asked.stream) != &of)
       note(submit_all(asked.stream)); // it stands before this one
     if (within) {
-      note(wait(asked.stream, asked.before));
+      note(enqueue_wait(asked.stream, asked.before));
       note(copy_within(asked, fences[i]));
       continue;
     }
@@ -43,7 +43,7 @@ cudaError_t page_copier::copy(std::span<const copy_list> lists, std::span<fence>
     added.direction = asked.direction;
     added.rest = asked.copies;
     added.part_pages = planner_.limits().part_pages_first;
-    added.before = std::exchange(of.before_next, {});
+    added.before = take_waits(asked.stream);
     added.before.add(asked.before);
   }
   note(submit_what_fits());
@@ -90,24 +90,38 @@ bool page_copier::is_waiting(fence f) const {
   return false;
 }
 
+/// What is to come before the next thing on `stream`, and was asked for while lists of it waited here.
+fence_set page_copier::take_waits(stream_id stream) {
+  fence_set taken;
+  std::erase_if(waits_, [&](const auto& wait) {
+    if (wait.first != stream)
+      return false;
+    taken.add(wait.second);
+    return true;
+  });
+  return taken;
+}
+
 cudaError_t page_copier::submit_all(stream_id stream) {
   cudaError_t status = cudaSuccess;
-  while (status == cudaSuccess) {
-    lane* of = lane_with(stream);
-    if (of == nullptr)
-      break;
+  for (lane* of = lane_with(stream); of != nullptr && status == cudaSuccess; of = lane_with(stream))
     status = submit_part(*of);
-  }
-  return status;
+  const fence_set waits = take_waits(stream);
+  return status == cudaSuccess && !waits.empty() ? enqueue_wait(stream, waits) : status;
 }
 
 cudaError_t page_copier::wait(stream_id stream, const fence_set& fences) {
-  if (lane* of = lane_with(stream)) {
-    of->before_next.add(fences);
+  if (lane_with(stream) != nullptr) {
+    waits_.emplace_back(stream, fences);
     return cudaSuccess;
   }
+  return enqueue_wait(stream, fences);
+}
+
+/// What was never enqueued cannot be waited for: lists that `fences` stand behind are submitted first.
+cudaError_t page_copier::enqueue_wait(stream_id stream, const fence_set& fences) {
   cudaError_t status = cudaSuccess;
-  fences.for_each([&](fence f) { // what was never enqueued cannot be waited for
+  fences.for_each([&](fence f) {
     while (status == cudaSuccess && is_waiting(f))
       status = submit_part(*lane_with(f.stream));
   });
@@ -140,16 +154,8 @@ cudaError_t page_copier::submit_part(lane& of) {
 
 cudaError_t page_copier::begin(lane& of, list& next) {
   next.begun = true;
-  const stream_id stream = next.at.stream;
-  cudaError_t status = cudaSuccess;
-  next.before.for_each([&](fence f) { // in the other lane: those of this one were promised before
-    while (status == cudaSuccess && is_waiting(f))
-      status = submit_part(*lane_with(f.stream));
-  });
-  if (status == cudaSuccess && !next.before.empty())
-    status = streams_.wait(stream, next.before);
   of.lane.begin();
-  return status;
+  return next.before.empty() ? cudaSuccess : enqueue_wait(next.at.stream, next.before);
 }
 
 cudaError_t page_copier::end(lane& of) {

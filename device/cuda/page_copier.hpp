@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/cuda/copy_lane.hpp"
@@ -44,7 +45,7 @@ public:
   /// What waits here for earlier copies' end: some of it is submitted if there is room now.
   cudaError_t go_on();
 
-  /// Submits all that waits here and stands before what comes next on `stream`, whatever is in flight.
+  /// Enqueues all that waits here and stands before what comes next on `stream`, whatever is in flight.
   cudaError_t submit_all(stream_id stream);
 
   /// Makes what comes next on `stream` wait. What waits here for an earlier list's end waits on.
@@ -83,7 +84,6 @@ private:
     copy_lane lane;
     work_in_flight in_flight;
     std::deque<list> lists;  ///< not submitted, or in part
-    fence_set before_next;   ///< what the next list comes after, where its stream waits for these lists
     std::uint64_t pages = 0; ///< submitted, and not ended as far as we know
   };
 
@@ -97,6 +97,8 @@ private:
   lane& lane_of(copy_direction direction) { return lanes_[direction == copy_direction::to_host ? 0 : 1]; }
   lane* lane_with(stream_id stream);
   bool is_waiting(fence f) const;
+  fence_set take_waits(stream_id stream);
+  cudaError_t enqueue_wait(stream_id stream, const fence_set& fences);
   cudaError_t submit_what_fits();
   cudaError_t submit_part(lane& of);
   cudaError_t begin(lane& of, list& next);
@@ -110,7 +112,8 @@ private:
   copy_planner planner_;
   options options_;
   planned_failures refusals_;
-  std::array<lane, 2> lanes_; ///< to the host, to the GPU
+  std::array<lane, 2> lanes_;                          ///< to the host, to the GPU
+  std::vector<std::pair<stream_id, fence_set>> waits_; ///< enqueued behind a stream's lists, for what comes next there
   std::span<const group_memory> groups_;
   std::uint64_t page_bytes_max_ = 1;
   std::vector<std::vector<planned_page>> by_group_; ///< of the part that is being planned

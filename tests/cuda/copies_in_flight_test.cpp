@@ -100,6 +100,34 @@ TEST_CASE("a stream whose list waits goes on in order: later waits hold later li
   REQUIRE(d.passed(second));
 }
 
+TEST_CASE("what a stream is to wait for while its list waits holds whatever comes next on it") {
+  const std::string next = GENERATE("a position", "a copy the other way", "a copy within the GPU");
+  CAPTURE(next);
+  KVFERRY_NEEDS_GPU(d, pools(), narrow());
+  auto device = d.runtime_view();
+  stream_id s = d.create_stream("copies");
+  stream_id engine = d.create_stream("engine");
+  d.hold(s);
+  const fence first = d.copy(s, copy_direction::to_host, all_pages());
+  d.hold(engine);
+  device->wait(s, device->record(engine));
+  fence behind;
+  if (next == "a position")
+    behind = device->record(s);
+  else if (next == "a copy the other way")
+    behind = d.copy(s, copy_direction::to_gpu, {copy_of(3, 4)});
+  else
+    behind =
+        d.copy(s, copy_direction::within_gpu, {page_copy{group_id{0}, gpu_slot{3}, host_slot::none(), gpu_slot{4}}});
+  d.release(s);
+  d.wait_for(first);
+  for (int i = 0; i < 100; ++i)
+    REQUIRE_FALSE(d.passed(behind));
+  d.release(engine);
+  d.wait_for(behind);
+  REQUIRE(d.passed(behind));
+}
+
 TEST_CASE("a copy that fails far behind the bound is told by its list's fence, and no other") {
   KVFERRY_NEEDS_GPU(d, pools(), narrow());
   stream_id s = d.create_stream("copies");
