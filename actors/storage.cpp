@@ -1,6 +1,7 @@
 #include "actors/storage.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "actors/planted_fault.hpp"
 #include "actors/slot_ledger.hpp"
@@ -48,6 +49,16 @@ void storage::handle(const cancel_copies& message, outbox& out) {
 }
 
 void storage::handle(const submit_copies&, outbox& out) {
+  const bool both = !to_host_.queued.empty() && !to_gpu_.queued.empty();
+  if (both && branches_.queued.empty() && !loads_follow_demotions()) {
+    const std::vector<page_copy> down = copies_of(to_host_);
+    const std::vector<page_copy> up = copies_of(to_gpu_);
+    const copy_list lists[] = {list_of(to_host_, down), list_of(to_gpu_, up)};
+    const std::vector<fence> behind = device_.copy_lists(lists);
+    submitted(to_host_, behind[0], out);
+    submitted(to_gpu_, behind[1], out);
+    return;
+  }
   submit(to_host_, out);           // first: a load may go to a slot whose page is on its way to the host
   if (!branches_.queued.empty()) { // on the same stream as loads, which may come first
     branches_.before.add(to_gpu_.before);
@@ -56,9 +67,27 @@ void storage::handle(const submit_copies&, outbox& out) {
   submit(to_gpu_, out);
 }
 
+/// A queued load goes to a slot whose page is queued to go to the host.
+bool storage::loads_follow_demotions() const {
+  std::unordered_set<std::uint64_t> leaving;
+  for (const page_move& move : to_host_.queued)
+    if (move.kind == move_kind::demote)
+      leaving.insert(key_of(move.group, move.gpu).packed());
+  return !leaving.empty() && std::ranges::any_of(to_gpu_.queued, [&](const page_move& move) {
+    return leaving.contains(key_of(move.group, move.gpu).packed());
+  });
+}
+
 void storage::submit(lane& from, outbox& out) {
   if (from.queued.empty())
     return;
+  const std::vector<page_copy> copies = copies_of(from);
+  const copy_list list = list_of(from, copies);
+  submitted(from, device_.copy_lists({&list, 1}).front(), out);
+}
+
+/// What is queued, as the device takes it. Notes what it has to come after.
+std::vector<page_copy> storage::copies_of(lane& from) {
   std::vector<page_copy> copies;
   copies.reserve(from.queued.size());
   for (const page_move& move : from.queued) {
@@ -67,15 +96,20 @@ void storage::submit(lane& from, outbox& out) {
       if (auto demoted = demoted_.find(key_of(move.group, move.gpu).packed()); demoted != demoted_.end())
         from.before.add(demoted->second);
   }
-  if (!from.before.empty())
-    device_.wait(from.stream, std::exchange(from.before, {}));
-  fence submitted = device_.copy_pages(from.stream, from.direction, copies);
+  return copies;
+}
+
+copy_list storage::list_of(lane& from, const std::vector<page_copy>& copies) {
+  return {from.stream, from.direction, copies, std::exchange(from.before, {})};
+}
+
+void storage::submitted(lane& from, fence behind, outbox& out) {
   for (const page_move& move : from.queued)
     if (move.kind == move_kind::demote)
-      demoted_[key_of(move.group, move.gpu).packed()] = submitted;
-  out.send(copies_submitted{from.queued, submitted});
-  out.send(watch_copies{submitted});
-  in_flight_.emplace(key_of_submission(submitted), std::exchange(from.queued, {}));
+      demoted_[key_of(move.group, move.gpu).packed()] = behind;
+  out.send(copies_submitted{from.queued, behind});
+  out.send(watch_copies{behind});
+  in_flight_.emplace(key_of_submission(behind), std::exchange(from.queued, {}));
 }
 
 void storage::handle(const copy_completed& message, outbox& out) {

@@ -1,6 +1,7 @@
 // Storage: page migration. It executes copies; who owns a block and which slot is free is not its business.
 //
-// Copies of one step and direction are submitted together; those that a reply waits for at once. Each move is answered
+// Copies of one step and direction are submitted together, and both directions in one call unless one comes after the
+// other; copies that a reply waits for are submitted at once. Each move is answered
 // exactly once. A plain class, bound in storage_actor.cpp.
 #pragma once
 
@@ -37,7 +38,11 @@ private:
   };
 
   lane& lane_of(const page_move& move);
+  bool loads_follow_demotions() const;
   void submit(lane& from, outbox& out);
+  std::vector<page_copy> copies_of(lane& from);
+  static copy_list list_of(lane& from, const std::vector<page_copy>& copies);
+  void submitted(lane& from, fence behind, outbox& out);
 
   device& device_;
   lane to_host_;

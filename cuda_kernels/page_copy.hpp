@@ -46,12 +46,21 @@ cudaError_t gather_pages(const page_memory& memory, std::span<const page_pair> p
 cudaError_t scatter_pages(const page_memory& memory, std::span<const page_pair> pages, std::uint32_t blocks_max,
                           cudaStream_t stream);
 
+/// The page of `slots[i]` [pages] is blob i: half of the parameters, which is most of what a launch costs its caller.
+cudaError_t gather_slots(const page_memory& memory, std::span<const std::uint32_t> slots, std::uint32_t blocks_max,
+                         cudaStream_t stream);
+
+/// The same from blobs to slots.
+cudaError_t scatter_slots(const page_memory& memory, std::span<const std::uint32_t> slots, std::uint32_t blocks_max,
+                          cudaStream_t stream);
+
 /// Loads the kernels, so that no launch has to.
 cudaError_t load_page_copies();
 
 inline constexpr std::uint32_t threads_per_block = 256;
 
-/// Pages that one launch takes in its parameters.
+/// Pages that one launch takes in its parameters; more are more launches.
 inline constexpr std::uint32_t pages_per_launch = 4032;
+inline constexpr std::uint32_t slots_per_launch = 2 * pages_per_launch;
 
 } // namespace kvferry::cuda_kernels

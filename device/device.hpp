@@ -31,6 +31,14 @@ struct page_copy {
   gpu_slot from = {}; ///< its source then
 };
 
+/// Pages to be copied, on one stream.
+struct copy_list {
+  stream_id stream;
+  copy_direction direction = copy_direction::to_host;
+  std::span<const page_copy> copies;
+  fence_set before = {}; ///< the stream waits for these first
+};
+
 /// A device-visible table entry to be written: `width` low bytes of `value` at byte `offset` of the tables' allocation.
 struct table_entry {
   std::uint64_t value = 0;
@@ -90,6 +98,18 @@ public:
   /// Enqueues `copies` on `stream` and records a fence behind them. The list is read before this returns. A page that
   /// could not be copied is reported by `poll` with that fence, whether submission failed or the copy did.
   virtual fence copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) = 0;
+
+  /// The same for lists that do not wait for each other, and returns the fence behind each [lists]. Where enqueueing a
+  /// list takes time, both directions begin at once. REQUIRES: each has a stream of its own.
+  virtual std::vector<fence> copy_lists(std::span<const copy_list> lists) {
+    std::vector<fence> behind;
+    for (const copy_list& each : lists) {
+      if (!each.before.empty())
+        wait(each.stream, each.before);
+      behind.push_back(copy_pages(each.stream, each.direction, each.copies));
+    }
+    return behind;
+  }
 
   /// GPU memory for a batch's tables: the first `ones_bytes` bytes are 0xff (every entry "none"), the rest is zero.
   /// Errors: `out_of_memory`.

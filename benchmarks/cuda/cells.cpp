@@ -56,6 +56,8 @@ page_bench::page_bench(int ordinal, const bench_options& options) : options_(opt
   const std::pair<const char*, std::optional<copy_way>> ways[] = {
       {"kvferry", std::nullopt}, {"kernel", copy_way::kernel}, {"staged", copy_way::staged}};
   for (const auto& [name, only] : ways) {
+    if (only && options.kvferry_only)
+      continue;
     cuda_device_options device;
     device.only = only;
     device.pinned_piece_bytes = options.pinned_piece_bytes;
@@ -110,16 +112,16 @@ page_bench::lists page_bench::lists_of(const cell_shape& shape) const {
 }
 
 timing page_bench::run_device(device_way& way, const lists& copies) {
-  const auto begin = clock::now();
-  fence down, up;
+  std::vector<copy_list> asked;
   if (!copies.to_host.empty())
-    down = way.view->copy_pages(way.to_host, copy_direction::to_host, copies.to_host);
+    asked.push_back({way.to_host, copy_direction::to_host, copies.to_host, {}});
   if (!copies.to_gpu.empty())
-    up = way.view->copy_pages(way.to_gpu, copy_direction::to_gpu, copies.to_gpu);
+    asked.push_back({way.to_gpu, copy_direction::to_gpu, copies.to_gpu, {}});
+  const auto begin = clock::now();
+  const std::vector<fence> behind = way.view->copy_lists(asked);
   const double submit = us_since(begin);
-  for (fence each : {down, up})
-    if (each.sequence != 0)
-      way.gpu->wait_for(each);
+  for (fence each : behind)
+    way.gpu->wait_for(each);
   const timing taken{us_since(begin), submit};
   const device_progress progress = way.view->poll();
   KVFERRY_REQUIRE(progress.failed.empty() && !progress.lost, "{}: copies failed", way.name);
@@ -163,8 +165,14 @@ cell page_bench::measure(const cell_shape& shape) {
     load_.start();
   for (series& each : all) // the first round is a warm-up
     each.run();
-  for (std::uint32_t round = 0; round < options_.rounds_max; ++round)
-    for (series& each : all) {
+  std::mt19937 random(11);
+  std::vector<series*> turn;
+  for (series& each : all)
+    turn.push_back(&each);
+  for (std::uint32_t round = 0; round < options_.rounds_max; ++round) {
+    std::shuffle(turn.begin(), turn.end(), random); // what ran before leaves caches to its liking
+    for (series* next : turn) {
+      series& each = *next;
       if (round >= 3 && each.seconds > options_.seconds_per_way)
         continue;
       const timing taken = each.run();
@@ -172,6 +180,7 @@ cell page_bench::measure(const cell_shape& shape) {
       each.submit.push_back(taken.submit_us);
       each.seconds += taken.total_us * 1e-6;
     }
+  }
   cell measured{page_bytes_,
                 shape.pages,
                 shape.direction,

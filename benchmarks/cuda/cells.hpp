@@ -19,6 +19,7 @@ struct bench_options {
   std::uint64_t bytes_max = std::uint64_t{16} << 30; ///< of a cell
   double seconds_per_way = 0.05;
   std::uint32_t rounds_max = 15;
+  bool kvferry_only = false;                                  ///< not held to one way: that takes memory of its own
   std::uint32_t copies_a_page_max = 20'000;                   ///< above, one copy a page is left out: it takes seconds
   std::uint64_t pinned_piece_bytes = std::uint64_t{64} << 30; ///< no contiguous copy goes across pieces
 };

@@ -42,6 +42,8 @@ int main(int argc, char** argv) {
   app.add_option("--pages", pages, "pages of a cell");
   app.add_option("--mib-max", mib_max, "bytes of a cell, in MiB; larger cells are left out");
   app.add_option("--seconds", options.seconds_per_way, "time for each way of a cell");
+  app.add_option("--directions", directions, "to host, to gpu, both");
+  app.add_flag("--kvferry-only", options.kvferry_only, "leave out kvferry held to one way: it takes memory of its own");
   app.add_flag("--no-matrix", no_matrix, "do not measure beside matrix products");
   app.add_option("--json", json, "a file for all numbers");
   CLI11_PARSE(app, argc, argv);

@@ -11,7 +11,8 @@ namespace kvferry::cuda {
 namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
-constexpr std::uint32_t pages = 2048; // 8 MiB in one go
+constexpr std::uint32_t pages = 4000;       // 16 MiB in one go
+constexpr std::uint32_t fewer_pages = 2100; // travel in parameters of the same size
 constexpr std::uint32_t engine_pages = 128;
 constexpr int rounds = 15;
 
@@ -29,6 +30,10 @@ configuration pool_config() {
   return config;
 }
 
+double us_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+}
+
 class measurement {
 public:
   measurement(const group_memory& group, copy_lane& lane, copy_direction direction, stream_ref on)
@@ -43,17 +48,19 @@ public:
          static_cast<double>((pages - 1) * page_bytes) / (contiguous_us - contiguous_small_us));
     take(found.engine_start_us, contiguous_small_us - page_bytes / found.link_bytes_per_us);
 
-    // Lists of both lengths travel in equally large parameters, so the difference is the link's.
+    // What launching costs is in both, so the difference is the link's.
     const double kernel_us = best_us(copy_way::kernel, pages, 2);
-    const double kernel_half_us = best_us(copy_way::kernel, pages / 2, 2);
+    const double kernel_fewer_us = best_us(copy_way::kernel, fewer_pages, 2);
     const double kernel_small_us = best_us(copy_way::kernel, 1, 2);
-    take(found.kernel_bytes_per_us, static_cast<double>(pages / 2 * page_bytes) / (kernel_us - kernel_half_us));
+    take(found.kernel_bytes_per_us,
+         static_cast<double>((pages - fewer_pages) * page_bytes) / (kernel_us - kernel_fewer_us));
     found.kernel_bytes_per_us = std::min(found.kernel_bytes_per_us, found.link_bytes_per_us * 0.999);
     take(found.kernel_start_us, kernel_small_us);
 
     const double engine_us = best_us(copy_way::engine, engine_pages, 2);
     take(found.engine_op_us,
          (engine_us - found.engine_start_us - engine_pages * page_bytes / found.link_bytes_per_us) / engine_pages);
+    take(found.engine_submit_us, submit_us_ / engine_pages);
 
     const auto staged = static_cast<std::uint32_t>(limits.staged_bytes_first / page_bytes);
     const double staged_us = best_us(copy_way::staged, std::min(staged, pages), 1);
@@ -73,13 +80,14 @@ private:
   template <class Submit>
   double best_us(Submit submit) {
     double best = std::numeric_limits<double>::max();
+    submit_us_ = best;
     for (int i = 0; i < rounds && status_ == cudaSuccess; ++i) {
-      auto begin = std::chrono::steady_clock::now();
+      const auto begin = std::chrono::steady_clock::now();
       status_ = submit();
+      submit_us_ = std::min(submit_us_, us_since(begin));
       if (status_ == cudaSuccess)
         status_ = cleared(cudaStreamSynchronize(on_.get()));
-      best =
-          std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
+      best = std::min(best, us_since(begin));
     }
     return best;
   }
@@ -110,6 +118,7 @@ private:
   copy_direction direction_;
   stream_ref on_;
   planned_failures no_refusals_;
+  double submit_us_ = 0.0; ///< of the caller, in the fastest round of the last measurement
   cudaError_t status_ = cudaSuccess;
 };
 

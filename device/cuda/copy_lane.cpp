@@ -1,7 +1,6 @@
 #include "device/cuda/copy_lane.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "cuda_kernels/page_copy.hpp"
 
@@ -9,9 +8,14 @@ namespace kvferry::cuda {
 
 namespace {
 
+// Of lists with some two thousand entries in one call, those from the 811th on had other bytes than were there when
+// their turn came, now and then and without an error (CUDA 13.0, driver 580.159; docs/gpu.md). Shorter calls never did,
+// and the engine begins with them earlier.
+constexpr std::size_t entries_per_call = 512;
+
 /// One call for many copies where the toolkit has it.
-cudaError_t copy_batch(std::vector<void*>& to, std::vector<const void*>& from, std::vector<std::size_t>& bytes,
-                       bool refuse, stream_ref on) {
+cudaError_t copy_batch(std::span<void*> to, std::span<const void*> from, std::span<std::size_t> bytes, bool refuse,
+                       stream_ref on) {
   if (to.size() > 1 && on.get() != nullptr) { // the default stream takes no batches
 #if CUDART_VERSION >= 12080
     cudaMemcpyAttributes attributes{};
@@ -64,21 +68,33 @@ expected<copy_lane> copy_lane::make(int ordinal, copy_direction direction, const
   return copy_lane(ordinal, direction, std::move(*link), {std::move(made[0]), std::move(made[1])}, std::move(*edge));
 }
 
+void copy_lane::begin() {
+  link_begun_ = false;
+  link_used_ = false;
+}
+
 std::vector<std::uint32_t> copy_lane::submit(stream_ref on, const group_memory& group, const copy_plan& plan,
                                              planned_failures& refusals) {
   constexpr lane_blocks blocks;
   const std::uint32_t mapped = direction_ == copy_direction::to_host ? blocks.to_host : blocks.to_gpu;
   std::vector<std::uint32_t> refused;
+  const cudaError_t link = cleared(begin_link(on, plan));
   for (const copy_piece& piece : plan.pieces) {
     const auto pages = std::span(plan.pages).subspan(piece.first, piece.count);
     const bool refuse = refusals.next_fails();
     cudaError_t status = cudaSuccess;
-    if (piece.way == copy_way::kernel)
+    if (piece.way == copy_way::kernel) {
       status = submit_kernel(on, group, pages, refuse ? 0 : mapped);
-    else if (piece.way == copy_way::engine)
+    } else if (piece.way == copy_way::engine && !piece.beside) {
       status = submit_engine(on, group, pages, refuse);
-    else if (status = begin_staged(on); status == cudaSuccess)
-      status = submit_staged(on, group, pages, refuse ? 0 : blocks.on_gpu);
+    } else if (piece.way == copy_way::engine) {
+      link_used_ = true;
+      status = in_turn([&] { return link; }, [&] { return submit_engine(link_.ref(), group, pages, refuse); });
+    } else {
+      link_used_ = link_used_ || direction_ == copy_direction::to_host; // to the GPU, kernels on `on` are last
+      status =
+          in_turn([&] { return link; }, [&] { return submit_staged(on, group, pages, refuse ? 0 : blocks.on_gpu); });
+    }
     if (cleared(status) != cudaSuccess)
       for (const planned_page& page : pages)
         refused.push_back(page.position);
@@ -86,19 +102,23 @@ std::vector<std::uint32_t> copy_lane::submit(stream_ref on, const group_memory& 
   return refused;
 }
 
-/// Before a list's first staged piece: the transfers, too, come after what `on` has waited for.
-cudaError_t copy_lane::begin_staged(stream_ref on) {
-  if (std::exchange(staged_, true) || direction_ == copy_direction::to_host)
-    return cudaSuccess; // to the host, transfers wait for their kernels
+/// Before what begins on the link's stream: it, too, comes after what `on` has waited for. To the host, staged
+/// transfers wait for their kernels instead.
+cudaError_t copy_lane::begin_link(stream_ref on, const copy_plan& plan) {
+  const auto begins_there = [&](const copy_piece& piece) {
+    return piece.beside || (piece.way == copy_way::staged && direction_ == copy_direction::to_gpu);
+  };
+  if (link_begun_ || std::none_of(plan.pieces.begin(), plan.pieces.end(), begins_there))
+    return cudaSuccess;
   const cudaError_t status = in_turn([&] { return cudaEventRecord(edge_.get(), on.get()); },
                                      [&] { return cudaStreamWaitEvent(link_.get(), edge_.get(), 0); });
-  staged_ = status == cudaSuccess;
+  link_begun_ = status == cudaSuccess;
   return status;
 }
 
 cudaError_t copy_lane::end(stream_ref on) {
-  if (!staged_ || direction_ == copy_direction::to_gpu)
-    return cudaSuccess; // to the GPU, kernels on `on` are last
+  if (!link_used_)
+    return cudaSuccess;
   return cleared(in_turn([&] { return cudaEventRecord(edge_.get(), link_.get()); },
                          [&] { return cudaStreamWaitEvent(on.get(), edge_.get(), 0); }));
 }
@@ -128,13 +148,13 @@ cudaError_t copy_lane::submit_engine(stream_ref on, const group_memory& group, s
 cudaError_t copy_lane::submit_staged(stream_ref on, const group_memory& group, std::span<const planned_page> pages,
                                      std::uint32_t blocks) {
   buffer& by = buffers_[staged_pieces_++ % 2];
-  pairs_.resize(pages.size());
+  slots_.resize(pages.size());
   for (std::uint32_t i = 0; i < pages.size(); ++i)
-    pairs_[i] = {pages[i].gpu, i};
+    slots_[i] = pages[i].gpu;
   const auto memory = group.with_blobs(by.memory.data());
   if (direction_ == copy_direction::to_host)
     return in_turn([&] { return cudaStreamWaitEvent(on.get(), by.free.get(), 0); },
-                   [&] { return cuda_kernels::gather_pages(memory, pairs_, blocks, on.get()); },
+                   [&] { return cuda_kernels::gather_slots(memory, slots_, blocks, on.get()); },
                    [&] { return cudaEventRecord(by.filled.get(), on.get()); },
                    [&] { return cudaStreamWaitEvent(link_.get(), by.filled.get(), 0); },
                    [&] { return transfer(group, pages, by.memory.data()); },
@@ -143,7 +163,7 @@ cudaError_t copy_lane::submit_staged(stream_ref on, const group_memory& group, s
                  [&] { return transfer(group, pages, by.memory.data()); },
                  [&] { return cudaEventRecord(by.filled.get(), link_.get()); },
                  [&] { return cudaStreamWaitEvent(on.get(), by.filled.get(), 0); },
-                 [&] { return cuda_kernels::scatter_pages(memory, pairs_, blocks, on.get()); },
+                 [&] { return cuda_kernels::scatter_slots(memory, slots_, blocks, on.get()); },
                  [&] { return cudaEventRecord(by.free.get(), on.get()); });
 }
 
@@ -185,7 +205,14 @@ void copy_lane::add_entry(const group_memory& group, std::byte* gpu, std::byte* 
 }
 
 cudaError_t copy_lane::submit_entries(stream_ref on, bool refuse) {
-  return to_.empty() ? cudaSuccess : copy_batch(to_, from_, bytes_, refuse, on);
+  for (std::size_t first = 0; first < to_.size(); first += entries_per_call) {
+    const std::size_t count = std::min(entries_per_call, to_.size() - first);
+    if (cudaError_t status = copy_batch(std::span(to_).subspan(first, count), std::span(from_).subspan(first, count),
+                                        std::span(bytes_).subspan(first, count), refuse, on);
+        status != cudaSuccess)
+      return status;
+  }
+  return cudaSuccess;
 }
 
 } // namespace kvferry::cuda

@@ -33,7 +33,7 @@ public:
   static expected<copy_lane> make(int ordinal, copy_direction direction, const copy_limits& limits);
 
   /// A list of copies begins. Its parts are submitted, then it ends.
-  void begin() { staged_ = false; }
+  void begin();
 
   /// Enqueues the pieces of `plan` on `on`, in their order. Returns the positions of pages that the driver refused.
   /// `refusals` makes pieces that it has to refuse.
@@ -58,7 +58,7 @@ private:
   cudaError_t submit_kernel(stream_ref on, const group_memory& group, std::span<const planned_page> pages,
                             std::uint32_t blocks);
   cudaError_t submit_engine(stream_ref on, const group_memory& group, std::span<const planned_page> pages, bool refuse);
-  cudaError_t begin_staged(stream_ref on);
+  cudaError_t begin_link(stream_ref on, const copy_plan& plan);
   cudaError_t submit_staged(stream_ref on, const group_memory& group, std::span<const planned_page> pages,
                             std::uint32_t blocks);
   cudaError_t transfer(const group_memory& group, std::span<const planned_page> pages, std::byte* staged);
@@ -69,12 +69,14 @@ private:
   copy_direction direction_;
   stream link_;
   std::array<buffer, 2> buffers_;
-  event edge_;                      ///< between the two streams, at a submission's begin or end
-  bool staged_ = false;             ///< a piece of this list was
+  event edge_;                      ///< between the two streams, at a list's begin or end
+  bool link_begun_ = false;         ///< for this list: the link's stream comes after what `on` has waited for
+  bool link_used_ = false;          ///< something was enqueued there that the list's end has to wait for
   std::uint64_t staged_pieces_ = 0; ///< the next takes buffer staged_pieces_ % 2
 
   // Lists for the driver, kept for their memory.
   std::vector<cuda_kernels::page_pair> pairs_;
+  std::vector<std::uint32_t> slots_;
   std::vector<void*> to_;
   std::vector<const void*> from_;
   std::vector<std::size_t> bytes_;

@@ -36,16 +36,29 @@ void stream_table::require_usable(stream_id id, std::string_view call) const {
 }
 
 cudaError_t stream_table::record(stream_id id, fence& recorded) {
+  recorded = promise(id);
+  return keep(recorded);
+}
+
+fence stream_table::promise(stream_id id) {
   entry& on = streams_[index_of(id)];
-  recorded = {id, ++on.recorded};
-  if (abandoned_) {
+  ++on.recorded;
+  if (abandoned_)
     on.passed = on.recorded;
+  return {id, on.recorded};
+}
+
+cudaError_t stream_table::keep(fence promised) {
+  entry& on = streams_[index_of(promised.stream)];
+  KVFERRY_REQUIRE(promised.sequence <= on.recorded &&
+                      (on.in_flight.empty() || on.in_flight.back().sequence < promised.sequence),
+                  "{}:{} is enqueued out of turn", on.name, promised.sequence);
+  if (abandoned_)
     return cudaSuccess;
-  }
   auto taken = events_.take();
   cudaError_t status = taken ? cleared(cudaEventRecord(taken->get(), on.ref.get())) : cudaErrorMemoryAllocation;
   if (status == cudaSuccess)
-    on.in_flight.push_back({recorded.sequence, std::move(*taken)});
+    on.in_flight.push_back({promised.sequence, std::move(*taken)});
   return status;
 }
 

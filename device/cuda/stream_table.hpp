@@ -40,6 +40,13 @@ public:
   /// Enqueues an event. The fence counts even when that fails: then it has passed.
   cudaError_t record(stream_id id, fence& recorded);
 
+  /// Names the stream's next fence before what it stands behind is enqueued: it has not passed, and nothing else may be
+  /// recorded on the stream, before `keep` has enqueued its event.
+  fence promise(stream_id id);
+
+  /// REQUIRES: it was promised, earlier ones of its stream were kept.
+  cudaError_t keep(fence promised);
+
   /// REQUIRES: each was recorded.
   cudaError_t wait(stream_id id, const fence_set& fences);
 

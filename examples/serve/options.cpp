@@ -148,6 +148,7 @@ void add_engine(CLI::App& app, serve_options& o) {
   add_count(app, "--steps-in-flight", o.steps_in_flight, 1u, "STEPS", "steps launched before the oldest is retired");
   add_choice(app, "--device", {{"host", device_kind::host}, {"cuda", device_kind::cuda}}, o.device,
              "where pages live; host: an emulated GPU");
+  add_count(app, "--gpu", o.gpu, 0u, "N", "which GPU, with --device cuda");
 }
 
 void add_checks(CLI::App& app, serve_options& o, std::optional<kvferry::order_check>& check) {

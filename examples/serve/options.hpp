@@ -47,6 +47,7 @@ struct serve_options {
   std::uint32_t steps_in_flight = 2;
 
   device_kind device = device_kind::host;
+  std::uint32_t gpu = 0; ///< with `device_kind::cuda`: which
   verify_mode verify = verify_mode::all;
   kvferry::order_check check_order = kvferry::order_check::all;
   double fail_copies = 0.0;

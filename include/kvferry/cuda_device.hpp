@@ -27,6 +27,7 @@ struct copy_costs {
     double link_bytes_per_us = 55'300;   ///< one long copy by the copy engine
     double kernel_bytes_per_us = 51'400; ///< a kernel that reads or writes mapped host memory
     double engine_op_us = 0.77;          ///< each entry of a batch for the copy engine, beside its bytes
+    double engine_submit_us = 0.5;       ///< each entry, of the caller's time
     double engine_start_us = 9.0;        ///< submitted to completed, without the bytes: copy engine
     double kernel_start_us = 10.0;       ///< kernel over mapped memory
     double staged_start_us = 15.0;       ///< gather or scatter on the device, and the copy engine
@@ -38,12 +39,16 @@ struct copy_costs {
 /// How a page copy goes.
 enum class copy_way : std::uint8_t {
   kernel, ///< a kernel reads and writes the pages; the host's through mapped memory
-  engine, ///< the copy engine, one entry for each fragment
+  engine, ///< the copy engine, one entry for each fragment; also a share of many large pages beside a kernel
   staged, ///< the copy engine between runs of host slots and a buffer on the GPU; a kernel between that and the pages
 };
 
 struct cuda_device_options {
   std::uint64_t pinned_piece_bytes = std::uint64_t{1} << 30; ///< host pools are registered in pieces of this size
+
+  /// Page copies are enqueued up to so many bytes in each direction; the rest follows when earlier ones have ended,
+  /// with any call that asks what has passed. The driver takes 4 GiB or so before it holds its caller.
+  std::uint64_t copies_in_flight_bytes_max = std::uint64_t{2} << 30;
 
   bool calibrate = true;           ///< measure `copy_costs` when the device is made, in less than 200 ms
   std::optional<copy_costs> costs; ///< given: nothing is measured

@@ -60,20 +60,38 @@ fence recording_device::record(stream_id stream) {
 
 void recording_device::wait(stream_id stream, const fence_set& fences) {
   target_.wait(stream, fences);
+  waited(stream, fences);
+}
+
+fence recording_device::copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) {
+  const fence submitted = target_.copy_pages(stream, direction, copies);
+  copied({stream, direction, copies, {}}, submitted);
+  return submitted;
+}
+
+std::vector<fence> recording_device::copy_lists(std::span<const copy_list> lists) {
+  std::vector<fence> behind = target_.copy_lists(lists);
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    if (!lists[i].before.empty())
+      waited(lists[i].stream, lists[i].before);
+    copied(lists[i], behind[i]);
+  }
+  return behind;
+}
+
+void recording_device::waited(stream_id stream, const fence_set& fences) {
   if (recorder_ != nullptr)
     recorder_->called(caller_, device_wait{stream, fences});
   tell(stream, {});
 }
 
-fence recording_device::copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) {
-  const fence submitted = target_.copy_pages(stream, direction, copies);
+void recording_device::copied(const copy_list& list, fence submitted) {
   if (recorder_ != nullptr)
-    recorder_->called(caller_,
-                      device_copy_pages{stream, direction == copy_direction::to_host,
-                                        direction == copy_direction::within_gpu,
-                                        static_cast<std::uint32_t>(copies.size()), content_of(copies), submitted});
-  tell(stream, submitted);
-  return submitted;
+    recorder_->called(caller_, device_copy_pages{list.stream, list.direction == copy_direction::to_host,
+                                                 list.direction == copy_direction::within_gpu,
+                                                 static_cast<std::uint32_t>(list.copies.size()),
+                                                 content_of(list.copies), submitted});
+  tell(list.stream, submitted);
 }
 
 expected<std::unique_ptr<device_memory>> recording_device::allocate_staging(std::uint64_t bytes) {

@@ -27,6 +27,7 @@ public:
   void wait(stream_id stream, const fence_set& fences) override;
   device_progress poll() override { return target_.poll(); } // no actor calls it: it comes in as a message
   fence copy_pages(stream_id stream, copy_direction direction, std::span<const page_copy> copies) override;
+  std::vector<fence> copy_lists(std::span<const copy_list> lists) override; // recorded as calls for each list
   expected<std::unique_ptr<device_memory>> allocate_tables(std::uint64_t bytes, std::uint64_t ones_bytes) override {
     return target_.allocate_tables(bytes, ones_bytes); // no actor calls it
   }
@@ -35,6 +36,8 @@ public:
 
 private:
   void tell(stream_id on, std::optional<fence> recorded) const;
+  void waited(stream_id stream, const fence_set& fences);
+  void copied(const copy_list& list, fence submitted);
 
   device& target_;
   message_recorder* const recorder_;

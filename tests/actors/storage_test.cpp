@@ -99,6 +99,21 @@ TEST_CASE("submissions of both directions end apart, in either order") {
   REQUIRE(r.store.only<copies_done>().results.at(0).outcome == move_outcome::failed);
 }
 
+TEST_CASE("both directions of a step go in one call, unless a load goes to a slot that is demoted") {
+  storage_rig r;
+  const bool follows = GENERATE(false, true);
+  r.device.gpu->hold_stream(r.engine);
+  const fence_set written = r.device.gpu->record(r.engine);
+  r.copy({move_of(1, move_kind::demote, 0, 0), move_of(2, move_kind::load, follows ? 0 : 1, 1)}, true, written);
+  r.device.gpu->run_all();
+  REQUIRE_FALSE(r.device.gpu->passed(r.submitted().at(0).submitted));
+  REQUIRE(r.device.gpu->passed(r.submitted().at(1).submitted) != follows);
+  r.device.gpu->release_stream(r.engine);
+  r.device.gpu->run_all();
+  REQUIRE(r.device.gpu->passed(r.submitted().at(1).submitted));
+  REQUIRE(r.device.gpu->unordered_accesses() == 0);
+}
+
 TEST_CASE("bytes go the right way, and the right pages") {
   storage_rig r;
   r.device.fill(r.engine, gpu_page(3), 42);

@@ -91,6 +91,52 @@ TEST_CASE("a stream of another GPU is refused") {
   KVFERRY_CUDA_OK(cudaStreamDestroy(other));
 }
 
+TEST_CASE("K1: a device on the second GPU works while the first is current, which it stays") {
+  int gpus = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus < 2) {
+    (void)cudaGetLastError();
+    WARN("skipped: there is no second GPU");
+    SUCCEED();
+    return;
+  }
+  const auto way = GENERATE(copy_way::kernel, copy_way::engine, copy_way::staged);
+  cuda_device_options options = cuda_under_test::uncalibrated();
+  options.only = way;
+  KVFERRY_CUDA_OK(cudaSetDevice(0));
+  auto gpu = cuda_device::create(1, options).value();
+  auto view = gpu->interface();
+  const auto pools = view->make_pools(some_pools()).value();
+  cudaPointerAttributes where{};
+  KVFERRY_CUDA_OK(cudaPointerGetAttributes(&where, pools[0].buffers[0].base));
+  REQUIRE(where.device == 1);
+  KVFERRY_CUDA_OK(cudaSetDevice(1));
+  KVFERRY_CUDA_OK(cudaMemset(pools[0].buffers[0].base + 3 * 4096, 0x5a, 4096));
+  KVFERRY_CUDA_OK(cudaDeviceSynchronize());
+  KVFERRY_CUDA_OK(cudaSetDevice(0));
+  const stream_id down = view->create_stream("down"), up = view->create_stream("up");
+  const std::vector<page_copy> saved{copy_of(3, 9)}, loaded{copy_of(7, 9)};
+  view->wait(up, view->copy_pages(down, copy_direction::to_host, saved));
+  gpu->wait_for(view->copy_pages(up, copy_direction::to_gpu, loaded));
+  std::vector<std::byte> came_back(4096);
+  KVFERRY_CUDA_OK(
+      cudaMemcpy(came_back.data(), pools[0].buffers[0].base + 7 * 4096, came_back.size(), cudaMemcpyDefault));
+  REQUIRE(std::all_of(came_back.begin(), came_back.end(), [](std::byte b) { return b == std::byte{0x5a}; }));
+  auto tables = view->allocate_tables(64, 64).value();
+  auto staging = view->allocate_staging(sizeof(table_entry)).value();
+  auto& entry = *new (staging->data()) table_entry{};
+  entry.value = 77;
+  entry.offset = 8;
+  entry.width = 4;
+  view->write_tables(down, *tables, {&entry, 1});
+  gpu->finish();
+  std::int32_t written = 0;
+  KVFERRY_CUDA_OK(cudaMemcpy(&written, tables->data() + 8, sizeof written, cudaMemcpyDefault));
+  REQUIRE(written == 77);
+  int current = -1;
+  KVFERRY_CUDA_OK(cudaGetDevice(&current));
+  REQUIRE(current == 0);
+}
+
 TEST_CASE("A20: a graph that another thread captures stays whole, whatever is called here meanwhile") {
   // A20: a capture in global mode fails when any thread makes calls that might not be safe.
   KVFERRY_NEEDS_GPU(d, some_pools());

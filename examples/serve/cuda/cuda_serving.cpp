@@ -17,9 +17,12 @@ public:
     device.fail_copies = options.fail_copies;
     device.seed = options.seed;
     device.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-    auto gpu = kvferry::cuda_device::create(0, device);
+    const int ordinal = static_cast<int>(options.gpu);
+    auto gpu = kvferry::cuda_device::create(ordinal, device);
     if (!gpu)
       return tl::unexpected(gpu.error());
+    if (auto current = cuda_right(cudaSetDevice(ordinal), "cudaSetDevice"); !current) // as an engine has it
+      return tl::unexpected(current.error());
     if (auto stream = cuda_right(cudaStreamCreateWithFlags(&made->compute_, cudaStreamNonBlocking), "cudaStreamCreate");
         !stream)
       return tl::unexpected(stream.error());

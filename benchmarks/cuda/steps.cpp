@@ -1,0 +1,314 @@
+// kvferry-step-bench: host time of an engine's steps on a GPU: publishing, whole steps, how they grow with requests, an
+// owner that leaves, memory per page. The caller's time in the device's calls, which are the driver's, stands apart.
+//
+// Prints a table. Exit status 2: the command line is wrong or there is no GPU.
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "benchmarks/cuda/cuda_right.hpp"
+#include "benchmarks/cuda/timed_device.hpp"
+#include "kvferry/cuda_device.hpp"
+#include "kvferry/runtime.hpp"
+
+namespace {
+
+using namespace kvferry;
+using bench::timed_device;
+using clock_type = std::chrono::steady_clock;
+
+constexpr std::size_t groups = 4;
+int rounds = 200;
+
+double us_since(clock_type::time_point begin) {
+  return std::chrono::duration<double, std::micro>(clock_type::now() - begin).count();
+}
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1, static_cast<std::size_t>(q * static_cast<double>(values.size())))];
+}
+
+/// What one thing cost, over rounds.
+struct costs {
+  std::vector<double> total_us, device_us;
+  timed_device::calls last;
+
+  void add(double us, const timed_device::calls& calls) {
+    total_us.push_back(us);
+    device_us.push_back(calls.in_device_us);
+    last = calls;
+  }
+  double total(double q = 0.5) const { return quantile(total_us, q); }
+  double ours() const {
+    std::vector<double> rest;
+    for (std::size_t i = 0; i < total_us.size(); ++i)
+      rest.push_back(total_us[i] - device_us[i]);
+    return quantile(rest, 0.5);
+  }
+  void print(const std::string& what) const {
+    fmt::print("{:<58} {:>8.2f} {:>8.2f} {:>8.2f} | {:>2} {:>2} {:>2} {:>2} ({} pages)\n", what, total(), total(0.99),
+               ours(), last.table_writes, last.records, last.waits, last.copy_lists, last.copied_pages);
+    std::fflush(stdout);
+  }
+};
+
+/// An engine with so many requests: prompts of their own, written, in rows.
+struct engine {
+  engine(std::uint32_t requests, std::uint32_t tokens_per_block, std::uint32_t blocks_each, group_kind kind)
+      : gpu(cuda_device::create(0).value()), timed(std::make_shared<timed_device>(gpu->interface())) {
+    configuration config;
+    config.tokens_per_block = tokens_per_block;
+    for (std::size_t g = 0; g < groups; ++g)
+      config.groups.push_back(
+          {"g" + std::to_string(g), kind, 0, {{"kv", 256}}, requests * blocks_each + 64, requests * blocks_each + 64});
+    of = runtime::create(config, timed).value();
+    rows = of->create_batch({.rows = requests, .max_blocks = 2048}).value();
+    stream = gpu->create_stream("compute");
+  }
+
+  ~engine() { rows.reset(); }
+
+  request_id open(std::uint32_t number, std::uint32_t tokens) {
+    std::vector<token> prompt(tokens, static_cast<token>(number + 1));
+    const request_id id = of->open(std::move(prompt)).value().request;
+    must(of->reserve(id, tokens));
+    must(of->advance({id, tokens, {}, false}, stream));
+    order.push_back(id);
+    history.push_back(tokens);
+    return id;
+  }
+
+  /// What was enqueued has ended and is known.
+  void settle() {
+    gpu->finish();
+    of->poll();
+    (void)of->take_ready();
+  }
+
+  template <class T>
+  static void must(const expected<T>& done) {
+    KVFERRY_REQUIRE(done.has_value(), "{}", done.error().message);
+  }
+
+  template <class Call>
+  void measure(costs& into, Call call) {
+    timed->take();
+    const auto begin = clock_type::now();
+    call();
+    const double us = us_since(begin);
+    into.add(us, timed->take());
+    settle();
+  }
+
+  std::shared_ptr<cuda_device> gpu;
+  std::shared_ptr<timed_device> timed;
+  std::unique_ptr<runtime> of;
+  std::unique_ptr<batch> rows;
+  stream_id stream;
+  std::vector<request_id> order;
+  std::vector<std::uint32_t> history;
+};
+
+/// Whole rows of changed requests, copied from pinned memory: an index and a tier for each group.
+double whole_rows_us(std::uint32_t dirty) {
+  constexpr std::size_t max_blocks = 2048;
+  std::byte *to = nullptr, *from = nullptr;
+  const std::size_t row = max_blocks * 5, bytes = 256 * groups * row;
+  KVFERRY_CUDA_RIGHT(cudaMalloc(reinterpret_cast<void**>(&to), bytes));
+  KVFERRY_CUDA_RIGHT(cudaMallocHost(reinterpret_cast<void**>(&from), bytes));
+  cudaStream_t stream = nullptr;
+  KVFERRY_CUDA_RIGHT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  std::vector<double> taken;
+  for (int i = 0; i < rounds; ++i) {
+    const auto begin = clock_type::now();
+    for (std::uint32_t r = 0; r < dirty; ++r)
+      for (std::size_t g = 0; g < groups; ++g) {
+        const std::size_t at = (r * groups + g) * row;
+        KVFERRY_CUDA_RIGHT(cudaMemcpyAsync(to + at, from + at, max_blocks * 4, cudaMemcpyDefault, stream));
+        KVFERRY_CUDA_RIGHT(cudaMemcpyAsync(to + at + max_blocks * 4, from + at + max_blocks * 4, max_blocks,
+                                           cudaMemcpyDefault, stream));
+      }
+    taken.push_back(us_since(begin));
+    KVFERRY_CUDA_RIGHT(cudaStreamSynchronize(stream));
+  }
+  (void)cudaStreamDestroy(stream);
+  (void)cudaFreeHost(from);
+  (void)cudaFree(to);
+  return quantile(taken, 0.5);
+}
+
+void publishing() {
+  engine e(256, 64, 2 + 8, group_kind::dense);
+  for (std::uint32_t r = 0; r < 256; ++r)
+    e.open(r, 64);
+  costs changed, unchanged;
+  auto publish = [&] { engine::must(e.rows->publish(e.order, e.stream)); };
+  for (request_id id : e.order)
+    engine::must(e.rows->add(id));
+  publish();
+  e.settle();
+  std::uint32_t next = 0, capacity = 64;
+  for (int i = 0; i < rounds; ++i) {
+    for (std::uint32_t k = 0; k < 8; ++k, next = (next + 1) % 256) { // a page more in each group; at last one less
+      capacity = next == 0 ? capacity == 64 * 8 ? 64 : capacity + 64 : capacity;
+      if (capacity == 64)
+        engine::must(e.of->shrink(e.order[next], 64));
+      else
+        engine::must(e.of->reserve(e.order[next], capacity));
+    }
+    e.measure(changed, publish);
+    e.measure(unchanged, publish);
+  }
+  changed.print("publish, 8 of 256 rows, 4 groups");
+  unchanged.print("publish, nothing changed");
+  const double rows_us = whole_rows_us(8);
+  fmt::print("{:<58} {:>8.2f}: {:.1f} times\n", "  the same 8 rows whole, by 64 copies", rows_us,
+             rows_us / changed.total());
+}
+
+/// Every request advances by a token and some enter a new block; complete blocks of sparse groups go to the host.
+costs decode_steps(std::uint32_t requests, std::uint32_t tokens_per_block, group_kind kind) {
+  engine e(requests, tokens_per_block, 6, kind);
+  for (std::uint32_t r = 0; r < requests; ++r)
+    e.open(r, tokens_per_block + 1 + r % tokens_per_block);
+  step_input step;
+  step.stream = e.stream;
+  step.order = e.order;
+  step.enter_decode = e.order;
+  engine::must(e.rows->step(step));
+  e.settle();
+  step.enter_decode.clear();
+  costs found;
+  const int steps = std::min<int>(rounds, static_cast<int>(3 * tokens_per_block));
+  for (int i = 0; i < steps; ++i) {
+    step.advance.clear();
+    step.reserve.clear();
+    for (std::uint32_t r = 0; r < requests; ++r) {
+      if (i != 0)
+        step.advance.push_back({e.order[r], ++e.history[r], {8}, false});
+      step.reserve.push_back({e.order[r], e.history[r] + 1});
+    }
+    const auto run = [&] {
+      e.of->poll();
+      auto done = e.rows->step(step);
+      engine::must(done);
+      KVFERRY_REQUIRE(done->refused.empty(), "{}", done->refused[0].why.message);
+    };
+    if (i < 8)
+      run(), e.settle();
+    else
+      e.measure(found, run);
+  }
+  return found;
+}
+
+/// Only four requests change, by a block each; all are in the order.
+costs few_changes(std::uint32_t requests) {
+  engine e(requests, 64, 3, group_kind::dense);
+  for (std::uint32_t r = 0; r < requests; ++r)
+    e.open(r, 64);
+  step_input step;
+  step.stream = e.stream;
+  step.order = e.order;
+  engine::must(e.rows->step(step));
+  e.settle();
+  costs found;
+  bool more = true;
+  for (int i = 0; i < rounds; ++i, more = !more) {
+    step.reserve.clear();
+    for (std::uint32_t k = 0; k < 4; ++k)
+      if (more)
+        step.reserve.push_back({e.order[k], 65});
+      else
+        engine::must(e.of->shrink(e.order[k], 64));
+    const auto run = [&] {
+      e.of->poll();
+      engine::must(e.rows->step(step));
+    };
+    if (more && i > 8)
+      e.measure(found, run);
+    else
+      run(), e.settle();
+  }
+  return found;
+}
+
+/// A shared page waits for its last reader in prefill; the reader leaves.
+costs owner_leaves() {
+  engine e(64, 64, 64, group_kind::sparse);
+  costs found;
+  for (int i = 0; i < rounds; ++i) {
+    std::vector<token> prompt(65, static_cast<token>(i + 1));
+    const request_id decodes = e.of->open(prompt).value().request;
+    engine::must(e.of->reserve(decodes, 65));
+    engine::must(e.of->advance({decodes, 65, {}, true}, e.stream));
+    const opened reader = e.of->open(prompt).value();
+    KVFERRY_REQUIRE(reader.matched_tokens == 64, "matched {}", reader.matched_tokens);
+    const auto entered = e.of->enter_decode(decodes);
+    engine::must(entered);
+    KVFERRY_REQUIRE(entered->deferred == groups, "{} deferred", entered->deferred);
+    e.settle();
+    step_input step;
+    step.stream = e.stream;
+    step.close = {reader.request};
+    e.measure(found, [&] { engine::must(e.rows->step(step)); });
+    engine::must(e.of->close(decodes));
+    e.settle();
+  }
+  return found;
+}
+
+void memory() {
+  constexpr std::uint32_t requests = 1024, blocks = 256;
+  const auto used = [] {
+    const auto info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  engine warm(1, 64, 1, group_kind::dense); // what the driver and the calibration keep
+  const auto before = used();
+  engine e(requests, 16, blocks, group_kind::sparse);
+  const auto begun = used();
+  for (std::uint32_t r = 0; r < requests; ++r)
+    e.open(r, 16 * blocks);
+  const double pages = double{groups} * requests * blocks;
+  const double tokens = 4.0 * 16 * requests * blocks;
+  fmt::print("{:<58} {:>8.1f} B, {:.1f} of them when the runtime is made; prompts: {:.1f} B a page more\n",
+             "memory of ours per page, 1,048,576 pages", (static_cast<double>(used() - before) - tokens) / pages,
+             static_cast<double>(begun - before) / pages, tokens / pages);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Measures host time of an engine's steps on a GPU.", "kvferry-step-bench"};
+  app.add_option("--rounds", rounds, "of each measurement")->check(CLI::Range(16, 100'000));
+  CLI11_PARSE(app, argc, argv);
+  if (auto gpus = cuda_device::count(); !gpus) {
+    std::fprintf(stderr, "kvferry-step-bench: %s\n", gpus.error().message.c_str());
+    return 2;
+  }
+  fmt::print("{:<58} {:>8} {:>8} {:>8} | calls: table writes, records, waits, copy lists\n", "host us", "p50", "p99",
+             "not driver");
+  publishing();
+  for (group_kind kind : {group_kind::dense, group_kind::sparse})
+    decode_steps(256, 64, kind)
+        .print(fmt::format("step, 256 requests decode, 4 enter a block, {}",
+                           kind == group_kind::dense ? "dense" : "sparse: 16 pages go"));
+  for (std::uint32_t requests : {64u, 256u, 1024u, 4096u})
+    few_changes(requests).print(fmt::format("step, {} requests, 4 of them change by a block", requests));
+  for (std::uint32_t requests : {64u, 256u, 1024u, 4096u})
+    decode_steps(requests, requests / 4, group_kind::dense)
+        .print(fmt::format("step, {} requests decode, 4 enter a block, dense", requests));
+  owner_leaves().print("step in which an owner leaves: 4 deferred pages go");
+  memory();
+  return 0;
+}
