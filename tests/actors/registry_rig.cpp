@@ -19,7 +19,7 @@ void registry_rig::publish(fence_set readers, batch_id batch) {
     if (r.batch == batch && (r.released || r.dead)) {
       told.gone.push_back(id);
       r.batch = batch_id::none();
-    } else if (r.batch == batch && r.acknowledged < r.seq) {
+    } else if (r.batch == batch && (!std::exchange(r.row_told, true) || r.acknowledged < r.seq)) {
       told.shown.push_back({id, r.acknowledged = r.seq});
     }
   send(std::move(told));

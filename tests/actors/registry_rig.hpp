@@ -63,6 +63,7 @@ struct registry_rig : sent_messages {
     row_seq acknowledged = 0;
     std::uint32_t history = 0;
     batch_id batch;
+    bool row_told = true; ///< no version is to come that is the first to show its row
     bool answered = true;
     bool released = false;
     bool dead = false;
@@ -139,6 +140,7 @@ struct registry_rig : sent_messages {
 
   void join(request_id id, batch_id batch = the_batch) {
     requests.at(id).batch = batch;
+    requests.at(id).row_told = batch.is_none();
     send(batch_changed{id, batch});
   }
 

@@ -37,7 +37,7 @@ struct actors_rig {
       changed.notify_all();
     };
     if (scheduler == scheduler_kind::stepped) {
-      stepped = std::make_unique<stepped_delivery>(*environment, system->stepped(), delivery_order::fifo, 1);
+      stepped = std::make_unique<stepped_delivery>(*environment, system->stepped(), config, nullptr);
       environment->hold = [this](caf_bridge::held_message message) { stepped->hold(std::move(message)); };
     }
     environment->registry = spawn_page_registry(*system, *environment, config);
