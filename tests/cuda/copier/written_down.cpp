@@ -1,4 +1,4 @@
-#include "tests/copier/written_down.hpp"
+#include "tests/cuda/copier/written_down.hpp"
 
 #include <cstdlib>
 #include <span>

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "tests/catch.hpp"
-#include "tests/copier/written_down.hpp"
+#include "tests/cuda/copier/written_down.hpp"
 #include "tests/device/rig.hpp"
 
 namespace kvferry::test {
