@@ -53,6 +53,8 @@ TEST_CASE("each planted fault of the protocol is found, shortened and recorded")
            {"ghost_blocks", "a_row_that_shows_its_pages_again", "request", 1u, "broken contract"},
            {"void_spill_used", "a_spill_that_becomes_void", "", 0u, "broken contract"},
            {"failed_copy_counts", "two_owners_and_a_decode_entry", "copy", 1u, "expected 0x"},
+           {"gone_at_leaving", "a_row_that_left_is_still_read", "", 0u, "publish_first"},
+           {"close_ignores_steps", "a_load_behind_the_steps_of_a_closed_request", "", 1u, "unordered access"},
            {"ready_before_loads", "loads_of_two_blocks", "copy", 1u, "nothing is bound"}}));
   INFO(fault << " in " << file);
   const auto plan = scenarios::load_scenario(std::string{KVFERRY_SEARCH_DIR} + "/" + file + ".json");
