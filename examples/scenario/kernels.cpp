@@ -104,8 +104,8 @@ bool world::can_launch(kvferry::stream_id on) {
 void world::launch_check(batch_record& b, kvferry::stream_id on, std::optional<std::set<std::uint64_t>> changed_rows) {
   if (!can_launch(on))
     return;
-  for (const std::string& name : b.members)
-    for (const auto& [writer, last] : requests_.at(name).writers)
+  for (const pages::planned_row& row : b.shown->rows) // also of members that have left since
+    for (const auto& [writer, last] : requests_.at(name_of(row.request)).writers)
       if (writer != on)
         device_->wait(on, last);
   table_check check{b.shown, b.tables, layout_, log_, std::move(changed_rows)};
