@@ -178,7 +178,7 @@ private:
     fence_set readers;
   };
   std::vector<closed_tables> closed_tables_; // freed when nothing reads them any more
-  std::vector<batch_id> closing_; // their streams are captured
+  std::vector<batch_id> closing_;            // their streams are captured
   fence_set passed_;
   std::uint64_t last_call_ = 0;
   std::uint64_t last_request_ = 0;
