@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "examples/pages/mixing.hpp"
 #include "examples/scenario/runner.hpp"
 #include "examples/search/state_hash.hpp"
@@ -168,7 +166,7 @@ private:
         if (running_.device().passed(copies_[i]))
           options_.push_back({.what = option::kind::repeat, .number = i});
     if (allowed.kill_request)
-      for (std::uint64_t i = 0; i < running_.living().size(); ++i)
+      for (std::uint64_t i = 0, living = running_.living().size(); i < living; ++i)
         options_.push_back({.what = option::kind::kill_request, .number = i});
     if (allowed.kill_actor)
       for (std::uint64_t i = 0; i < actors().size(); ++i)
