@@ -38,8 +38,6 @@ protected:
   }
 
   void ended() override {
-    // Whoever watches this hears of its end behind everything that it has sent.
-    actor_environment::current_route() = {self_, address{actor_kind::page_registry, 0}};
     environment_.remove(self_);
     state_.reset();
   }

@@ -166,7 +166,8 @@ void stop(const Handle& who) {
     caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
 }
 
-/// Calls `function` once when the actor has ended, on any thread. `function(normal)`.
+/// Calls `function` once when the actor has ended, on any thread, before what was asked of this actor earlier by this
+/// or `watch_end`. `function(normal)`.
 template <class Handle>
 void when_ended(const Handle& who, std::function<void(bool)> function) {
   caf::actor_cast<caf::strong_actor_ptr>(who)->get()->attach_functor(

@@ -14,11 +14,17 @@ public:
 
 private:
   void watch(request_id request) override {
-    if (auto handle = environment_.find(request))
-      watch_end(handle, [this, request](bool crashed) {
-        if (crashed)
-          tell_down(request);
-      });
+    const auto handle = environment_.find(request);
+    if (!handle)
+      return;
+    watch_end(handle, [this, request](bool crashed) {
+      if (crashed)
+        tell_down(request);
+    });
+    // The news comes from the request, behind everything that it has sent. Called before the watcher is told.
+    caf_bridge::when_ended(handle, [to = self_, from = address_of(request)](bool) {
+      actor_environment::current_route() = {from, to};
+    });
   }
 
   void tell_down(request_id request) {

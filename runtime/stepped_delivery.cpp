@@ -57,9 +57,8 @@ std::optional<std::size_t> stepped_delivery::choose(bool caller_may_go_on) {
 
 void stepped_delivery::require_oldest(std::size_t chosen) const {
   KVFERRY_REQUIRE(chosen < waiting_.size(), "message {} of {}", chosen, waiting_.size());
-  for (std::size_t i = 0; i < chosen; ++i)
-    KVFERRY_REQUIRE(waiting_[i] != waiting_[chosen], "message {} from {} to {} is behind message {}", chosen,
-                    to_string(waiting_[i].from), to_string(waiting_[i].to), i);
+  KVFERRY_REQUIRE(is_oldest_of_its_ends(waiting_, chosen), "message {} from {} to {} is behind an older one of the two",
+                  chosen, to_string(waiting_[chosen].from), to_string(waiting_[chosen].to));
 }
 
 } // namespace kvferry

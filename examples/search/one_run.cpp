@@ -53,8 +53,7 @@ public:
       options_.clear();
       heads_.clear();
       for (std::size_t i = 0; i < waiting.size(); ++i)
-        if (std::find(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(i), waiting[i]) ==
-            waiting.begin() + static_cast<std::ptrdiff_t>(i)) {
+        if (kvferry::is_oldest_of_its_ends(waiting, i)) {
           options_.push_back({option::kind::deliver, waiting[i].from, waiting[i].to, 0});
           heads_.push_back(i);
         }

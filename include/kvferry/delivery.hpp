@@ -2,6 +2,7 @@
 // test that wants one order. Engines need none of this: they get what `configuration::order` says.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,13 @@ struct waiting_message {
 
   friend bool operator==(const waiting_message&, const waiting_message&) = default;
 };
+
+/// Can message `i` be delivered: is none of those before it from the same sender to the same receiver?
+/// REQUIRES: i < waiting.size().
+inline bool is_oldest_of_its_ends(std::span<const waiting_message> waiting, std::size_t i) {
+  const auto older = waiting.first(i);
+  return std::find(older.begin(), older.end(), waiting[i]) == older.end();
+}
 
 /// Decides what is delivered next, and is told what depends on that. All calls come from the thread that calls the
 /// runtime, while it does; the runtime's creation and destruction count as calls. Of one handling `handling` comes

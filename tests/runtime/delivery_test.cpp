@@ -8,6 +8,7 @@
 #include <map>
 
 #include "kvferry/contract.hpp"
+#include "kvferry/test_hooks.hpp"
 #include "tests/device/death.hpp"
 #include "tests/runtime/runtime_rig.hpp"
 #include "tests/serve/scratch_file.hpp"
@@ -48,8 +49,7 @@ std::optional<std::size_t> hasty(std::span<const waiting_message>, bool caller_m
 /// The newest message that is the oldest of its two ends.
 std::optional<std::size_t> newest(std::span<const waiting_message> waiting, bool) {
   for (std::size_t i = waiting.size(); i-- > 0;)
-    if (std::find(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(i), waiting[i]) ==
-        waiting.begin() + static_cast<std::ptrdiff_t>(i))
+    if (is_oldest_of_its_ends(waiting, i))
       return i;
   return 0;
 }
@@ -160,6 +160,21 @@ TEST_CASE("a strategy that takes the newest message it may ends in the same plac
   REQUIRE(r.of->check_quiet().value() == std::vector<std::string>{});
 }
 
+TEST_CASE("the news of a request's end comes from the request, behind all that it has sent") {
+  std::string news;
+  ordered_rig r([&news](std::span<const waiting_message> waiting, bool) -> std::optional<std::size_t> {
+    news.clear();
+    for (const waiting_message& message : waiting)
+      news += to_string(message.from) + " to " + to_string(message.to) + "; ";
+    return 0;
+  });
+  const request_id id = r.of->open(runtime_rig::prompt('a', 2)).value().request;
+  REQUIRE(kill_request(*r.of, id));
+  REQUIRE(news == "request_cache/1 to page_registry; ");
+  REQUIRE(std::find(r.order.handled.begin(), r.order.handled.end(), "page_registry request_down") !=
+          r.order.handled.end());
+}
+
 TEST_CASE("a strategy cannot deliver a message before an older one with the same two ends") {
   REQUIRE_THAT(words_of_death([] {
                  ordered_rig r([](std::span<const waiting_message> waiting, bool) { return waiting.size() - 1; });
@@ -171,7 +186,7 @@ TEST_CASE("a strategy cannot deliver a message before an older one with the same
                  r.order.choose = [](std::span<const waiting_message> waiting, bool) { return waiting.size() - 1; };
                  r.of->poll();
                }),
-               ContainsSubstring("from engine to page_registry is behind message 0"));
+               ContainsSubstring("from engine to page_registry is behind an older one"));
 }
 
 TEST_CASE("a contract that a strategy breaks can be thrown, and the runtime ends all the same") {
