@@ -1,153 +1,27 @@
-// kvferry-step-bench: host time of an engine's steps on a GPU: publishing, whole steps, how they grow with requests, an
-// owner that leaves, memory per page. The caller's time in the device's calls, which are the driver's, stands apart.
+// kvferry-step-bench: host time of an engine's steps: publishing, whole steps, how they grow with requests, an owner
+// that leaves, memory per page. The caller's time in the device's calls, which are the driver's, stands apart.
 //
 // Prints a table. Exit status 2: the command line is wrong or there is no GPU.
 #include <malloc.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <functional>
-#include <numeric>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "benchmarks/cuda/cuda_right.hpp"
-#include "benchmarks/cuda/timed_device.hpp"
-#include "kvferry/cuda_device.hpp"
-#include "kvferry/runtime.hpp"
+#include "benchmarks/steps/engine.hpp"
 
 namespace {
 
+using namespace bench;
 using namespace kvferry;
-using bench::timed_device;
-using clock_type = std::chrono::steady_clock;
 
-constexpr std::size_t groups = 4;
+device_maker make_device;
 int rounds = 200;
 
-double us_since(clock_type::time_point begin) {
-  return std::chrono::duration<double, std::micro>(clock_type::now() - begin).count();
-}
-
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1, static_cast<std::size_t>(q * static_cast<double>(values.size())))];
-}
-
-/// What one thing cost, over rounds.
-struct costs {
-  std::vector<double> total_us, device_us;
-  timed_device::calls last;
-
-  void add(double us, const timed_device::calls& calls) {
-    total_us.push_back(us);
-    device_us.push_back(calls.in_device_us);
-    last = calls;
-  }
-  double total(double q = 0.5) const { return quantile(total_us, q); }
-  double ours() const {
-    std::vector<double> rest;
-    for (std::size_t i = 0; i < total_us.size(); ++i)
-      rest.push_back(total_us[i] - device_us[i]);
-    return quantile(rest, 0.5);
-  }
-  void print(const std::string& what) const {
-    fmt::print("{:<58} {:>8.2f} {:>8.2f} {:>8.2f} | {:>2} {:>2} {:>2} {:>2} ({} pages)\n", what, total(), total(0.99),
-               ours(), last.table_writes, last.records, last.waits, last.copy_lists, last.copied_pages);
-    std::fflush(stdout);
-  }
-};
-
-/// An engine with so many requests: prompts of their own, written, in rows.
-struct engine {
-  engine(std::uint32_t requests, std::uint32_t tokens_per_block, std::uint32_t blocks_each, group_kind kind)
-      : gpu(cuda_device::create(0).value()), timed(std::make_shared<timed_device>(gpu->interface())) {
-    configuration config;
-    config.tokens_per_block = tokens_per_block;
-    for (std::size_t g = 0; g < groups; ++g)
-      config.groups.push_back(
-          {"g" + std::to_string(g), kind, 0, {{"kv", 256}}, requests * blocks_each + 64, requests * blocks_each + 64});
-    of = runtime::create(config, timed).value();
-    rows = of->create_batch({.rows = requests, .max_blocks = 2048}).value();
-    stream = gpu->create_stream("compute");
-  }
-
-  ~engine() { rows.reset(); }
-
-  request_id open(std::uint32_t number, std::uint32_t tokens) {
-    std::vector<token> prompt(tokens, static_cast<token>(number + 1));
-    const request_id id = of->open(std::move(prompt)).value().request;
-    must(of->reserve(id, tokens));
-    must(of->advance({id, tokens, {}, false}, stream));
-    order.push_back(id);
-    history.push_back(tokens);
-    return id;
-  }
-
-  /// What was enqueued has ended and is known.
-  void settle() {
-    gpu->finish();
-    of->poll();
-    (void)of->take_ready();
-  }
-
-  template <class T>
-  static void must(const expected<T>& done) {
-    KVFERRY_REQUIRE(done.has_value(), "{}", done.error().message);
-  }
-
-  template <class Call>
-  void measure(costs& into, Call call) {
-    timed->take();
-    const auto begin = clock_type::now();
-    call();
-    const double us = us_since(begin);
-    into.add(us, timed->take());
-    settle();
-  }
-
-  std::shared_ptr<cuda_device> gpu;
-  std::shared_ptr<timed_device> timed;
-  std::unique_ptr<runtime> of;
-  std::unique_ptr<batch> rows;
-  stream_id stream;
-  std::vector<request_id> order;
-  std::vector<std::uint32_t> history;
-};
-
-/// Whole rows of changed requests, copied from pinned memory: an index and a tier for each group.
-double whole_rows_us(std::uint32_t dirty) {
-  constexpr std::size_t max_blocks = 2048;
-  std::byte *to = nullptr, *from = nullptr;
-  const std::size_t row = max_blocks * 5, bytes = 256 * groups * row;
-  KVFERRY_CUDA_RIGHT(cudaMalloc(reinterpret_cast<void**>(&to), bytes));
-  KVFERRY_CUDA_RIGHT(cudaMallocHost(reinterpret_cast<void**>(&from), bytes));
-  cudaStream_t stream = nullptr;
-  KVFERRY_CUDA_RIGHT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  std::vector<double> taken;
-  for (int i = 0; i < rounds; ++i) {
-    const auto begin = clock_type::now();
-    for (std::uint32_t r = 0; r < dirty; ++r)
-      for (std::size_t g = 0; g < groups; ++g) {
-        const std::size_t at = (r * groups + g) * row;
-        KVFERRY_CUDA_RIGHT(cudaMemcpyAsync(to + at, from + at, max_blocks * 4, cudaMemcpyDefault, stream));
-        KVFERRY_CUDA_RIGHT(cudaMemcpyAsync(to + at + max_blocks * 4, from + at + max_blocks * 4, max_blocks,
-                                           cudaMemcpyDefault, stream));
-      }
-    taken.push_back(us_since(begin));
-    KVFERRY_CUDA_RIGHT(cudaStreamSynchronize(stream));
-  }
-  (void)cudaStreamDestroy(stream);
-  (void)cudaFreeHost(from);
-  (void)cudaFree(to);
-  return quantile(taken, 0.5);
-}
-
 void publishing() {
-  engine e(256, 64, 2 + 8, group_kind::dense);
+  engine e(make_device(), 256, 64, 2 + 8, group_kind::dense);
   for (std::uint32_t r = 0; r < 256; ++r)
     e.open(r, 64);
   costs changed, unchanged;
@@ -170,14 +44,14 @@ void publishing() {
   }
   changed.print("publish, 8 of 256 rows, 4 groups");
   unchanged.print("publish, nothing changed");
-  const double rows_us = whole_rows_us(8);
-  fmt::print("{:<58} {:>8.2f}: {:.1f} times\n", "  the same 8 rows whole, by 64 copies", rows_us,
-             rows_us / changed.total());
+  if (const auto rows_us = make_device()->whole_rows_us(8, rounds))
+    fmt::print("{:<58} {:>8.2f}: {:.1f} times\n", "  the same 8 rows whole, by 64 copies", *rows_us,
+               *rows_us / changed.total());
 }
 
 /// Every request advances by a token and some enter a new block; complete blocks of sparse groups go to the host.
 costs decode_steps(std::uint32_t requests, std::uint32_t tokens_per_block, group_kind kind) {
-  engine e(requests, tokens_per_block, 6, kind);
+  engine e(make_device(), requests, tokens_per_block, 6, kind);
   for (std::uint32_t r = 0; r < requests; ++r)
     e.open(r, tokens_per_block + 1 + r % tokens_per_block);
   step_input step;
@@ -213,7 +87,7 @@ costs decode_steps(std::uint32_t requests, std::uint32_t tokens_per_block, group
 
 /// Only four requests change, by a block each; all are in the order.
 costs few_changes(std::uint32_t requests) {
-  engine e(requests, 64, 3, group_kind::dense);
+  engine e(make_device(), requests, 64, 3, group_kind::dense);
   for (std::uint32_t r = 0; r < requests; ++r)
     e.open(r, 64);
   step_input step;
@@ -244,7 +118,7 @@ costs few_changes(std::uint32_t requests) {
 
 /// A shared page waits for its last reader in prefill; the reader leaves.
 costs owner_leaves() {
-  engine e(64, 64, 64, group_kind::sparse);
+  engine e(make_device(), 64, 64, 64, group_kind::sparse);
   costs found;
   for (int i = 0; i < rounds; ++i) {
     std::vector<token> prompt(65, static_cast<token>(i + 1));
@@ -273,9 +147,9 @@ void memory() {
     const auto info = mallinfo2();
     return info.uordblks + info.hblkhd;
   };
-  engine warm(1, 64, 1, group_kind::dense); // what the driver and the calibration keep
+  engine warm(make_device(), 1, 64, 1, group_kind::dense); // what the driver and the calibration keep
   const auto before = used();
-  engine e(requests, 16, blocks, group_kind::sparse);
+  engine e(make_device(), requests, 16, blocks, group_kind::sparse);
   const auto begun = used();
   for (std::uint32_t r = 0; r < requests; ++r)
     e.open(r, 16 * blocks);
@@ -289,13 +163,18 @@ void memory() {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Measures host time of an engine's steps on a GPU.", "kvferry-step-bench"};
+  CLI::App app{"Measures host time of an engine's steps.", "kvferry-step-bench"};
+  std::string device = "cuda";
+  app.add_option("--device", device, "cuda: GPU 0; host: the emulated device (cuda)")
+      ->check(CLI::IsMember({"cuda", "host"}));
   app.add_option("--rounds", rounds, "of each measurement")->check(CLI::Range(16, 100'000));
   CLI11_PARSE(app, argc, argv);
-  if (auto gpus = cuda_device::count(); !gpus) {
-    std::fprintf(stderr, "kvferry-step-bench: %s\n", gpus.error().message.c_str());
+  auto devices = device == "host" ? expected<device_maker>{make_host_devices()} : make_cuda_devices();
+  if (!devices) {
+    std::fprintf(stderr, "kvferry-step-bench: %s\n", devices.error().message.c_str());
     return 2;
   }
+  make_device = std::move(*devices);
   fmt::print("{:<58} {:>8} {:>8} {:>8} | calls: table writes, records, waits, copy lists\n", "host us", "p50", "p99",
              "not driver");
   publishing();
