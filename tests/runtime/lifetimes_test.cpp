@@ -58,6 +58,32 @@ TEST_CASE("the slots of a batch that has closed are written again behind its las
   REQUIRE(r.gpu->unordered_accesses() == 0);
 }
 
+TEST_CASE("the pages of a request that closes in no row are written again behind what it says still runs") {
+  runtime_rig r(2);
+  const stream_id other = r.gpu->create_stream("other");
+  const request_id id = r.of->open(r.prompt('a', 2)).value().request;
+  REQUIRE(r.of->reserve(id, 8).has_value());
+  const auto pages = r.of->storage_of(id).value().groups[0].blocks;
+  const auto write = [&](stream_id stream) {
+    r.gpu->launch(stream, "prefill", [&](kernel& k) {
+      for (const block_place& page : pages)
+        std::ranges::fill(k.write({group_id{0}, tier::gpu, page.slot}, 0, 0, 8), std::byte{1});
+    });
+  };
+  r.gpu->hold_stream(r.engine);
+  write(r.engine);
+  REQUIRE(r.of->close(id, {{r.engine}}).has_value());
+  const request_id next = r.of->open(r.prompt('b', 2)).value().request;
+  REQUIRE(r.of->reserve(next, 8).has_value());
+  REQUIRE(r.rows->add(next).has_value());
+  REQUIRE(r.rows->publish({{next}}, other).has_value());
+  write(other);
+  r.gpu->run_all();
+  r.gpu->release_stream(r.engine);
+  r.gpu->run_all();
+  REQUIRE(r.gpu->unordered_accesses() == 0);
+}
+
 TEST_CASE("J7: two thousand requests come and go, and each takes with it what was known of it") {
   runtime_rig r;
   for (int i = 0; i < 2'000; ++i) {
