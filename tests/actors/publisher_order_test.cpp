@@ -186,7 +186,7 @@ TEST_CASE("staging memory that the device has read is used again") {
   REQUIRE(r.slots(0)[0] == 299);
 }
 
-TEST_CASE("a publication without staging memory is refused, and the next one shows what it would have shown") {
+TEST_CASE("E1: a publication without staging memory is refused, and the next one shows what it would have shown") {
   publisher_rig r;
   r.join(R1, 1, {gpu(0, 10)});
   r.device.gpu->fail_allocation(0);

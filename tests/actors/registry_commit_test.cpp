@@ -194,9 +194,9 @@ TEST_CASE("a page that is being spilled is not given away by a commit") {
   r.enter_decode(R1);
   r.copies_end(); // A on the host
   r.suspend(R2);
-  r.open(R3, "Dzzz");
-  REQUIRE(r.grow(R3, 4).why.code == error_code::copies_in_flight);
-  REQUIRE(r.copies_of(move_kind::spill) > 0);
+  r.open(R3, "Dzzzz");
+  REQUIRE(r.grow(R3, 5).why.code == error_code::copies_in_flight);
+  REQUIRE(r.copies_of(move_kind::spill) == 2); // both of R2's pages
   r.resume(R2);
   r.commit(R2, 1);
   r.all_copies_end();

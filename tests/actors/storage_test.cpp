@@ -8,12 +8,16 @@ namespace kvferry::test {
 
 namespace {
 
-page_move move_of(std::uint64_t number, move_kind kind, std::uint32_t gpu, std::uint32_t host) {
-  return {move_id{number}, kind, block_id{number + 100}, group_id{0}, gpu_slot{gpu}, host_slot{host}, gpu_slot::none()};
+page_move move_of(std::uint64_t number, move_kind kind, std::uint32_t gpu, std::uint32_t host, std::uint8_t group = 0) {
+  return {move_id{number}, kind, block_id{number + 100}, group_id{group}, gpu_slot{gpu}, host_slot{host},
+          gpu_slot::none()};
 }
 
+/// Two groups, which most tests use the first of.
 struct storage_rig {
-  storage_rig() : engine(device.gpu->create_stream("engine")), store(*device.runtime_view) {}
+  storage_rig()
+      : device({}, config_of({group_of({24, 8}, 32, 32), group_of({16}, 32, 32)})),
+        engine(device.gpu->create_stream("engine")), store(*device.runtime_view) {}
 
   void copy(std::vector<page_move> moves, bool urgent = false, fence_set to_host = {}, fence_set to_gpu = {}) {
     store.send(copy_pages{std::move(moves), std::move(to_host), std::move(to_gpu), urgent});
@@ -174,6 +178,25 @@ TEST_CASE("a load into the slot of a demoted page waits for the demotion") {
   r.device.gpu->release_stream(r.engine);
   r.device.gpu->run_all();
   REQUIRE(r.device.gpu->passed(load));
+  REQUIRE(r.device.gpu->unordered_accesses() == 0);
+}
+
+TEST_CASE("A7: a load waits for the demotion out of its own slot, and not out of that of another group") {
+  // A7: the key of what is pending left out which pool it is in.
+  storage_rig r;
+  const std::uint8_t left = GENERATE(0, 1), other = 1 - left;
+  r.device.gpu->hold_stream(r.engine); // what the demotion has to wait for
+  r.copy({move_of(1, move_kind::demote, 3, 5, left)}, true, r.device.gpu->record(r.engine));
+  r.copy({move_of(2, move_kind::load, 3, 6, other)}, true);
+  const fence elsewhere = r.submitted().at(0).submitted;
+  r.copy({move_of(3, move_kind::load, 3, 6, left)}, true);
+  const fence there = r.submitted().at(0).submitted;
+  r.device.gpu->run_all();
+  REQUIRE(r.device.gpu->passed(elsewhere));
+  REQUIRE_FALSE(r.device.gpu->passed(there));
+  r.device.gpu->release_stream(r.engine);
+  r.device.gpu->run_all();
+  REQUIRE(r.device.gpu->passed(there));
   REQUIRE(r.device.gpu->unordered_accesses() == 0);
 }
 

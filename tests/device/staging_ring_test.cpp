@@ -126,7 +126,8 @@ TEST_CASE("the free slot that is large enough is taken before one that must grow
   REQUIRE(t.ring.acquire(50).value().index == 0);
 }
 
-TEST_CASE("staging memory that cannot be had leaves the ring as it was") {
+TEST_CASE("E1: staging memory that cannot be had leaves the ring as it was") {
+  // E1: the last of several allocations failed, and what had been taken for it was kept.
   published_table t({.slots_max = 2, .entries_min = 1});
   t.r.gpu->fail_allocation(0);
   REQUIRE(t.ring.acquire(1).error().code == error_code::out_of_memory);

@@ -33,7 +33,7 @@ TEST_CASE("J4: the death of a long-lived actor ends the runtime, and every later
 }
 
 TEST_CASE("J4: under threads a call to an actor that has died is answered", "[threads]") {
-  runtime_rig r(16, 16, scheduler_kind::threaded);
+  runtime_rig r(16, 16, schedulers().back());
   const request_id id = r.prefill('a', 2);
   REQUIRE(kill_actor(*r.of, "page_registry").has_value());
   REQUIRE(code_of(r.of->enter_decode(id)) == error_code::actor_died);

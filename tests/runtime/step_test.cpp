@@ -1,0 +1,76 @@
+// A step's control work in one call, held against the same work in single calls.
+#include "tests/runtime/runtime_rig.hpp"
+
+namespace kvferry::test {
+
+namespace {
+
+/// What there is to count after a request has been written, has moved and has ended.
+struct counted {
+  statistics pages;
+  std::vector<request_id> granted; ///< each reservation that was granted, in order
+};
+
+counted by_single_calls() {
+  runtime_rig r;
+  counted c;
+  const request_id id = r.of->open(r.prompt('a', 2)).value().request;
+  auto reserve = [&](std::uint32_t tokens) {
+    if (r.of->reserve(id, tokens).has_value())
+      c.granted.push_back(id);
+  };
+  reserve(8);
+  REQUIRE(r.rows->add(id).has_value());
+  REQUIRE(r.rows->publish({{id}}, r.engine).has_value());
+  REQUIRE(r.of->advance({id, 7, {}, true}, r.engine).has_value());
+  REQUIRE(r.of->enter_decode(id).has_value());
+  reserve(8); // it has them
+  reserve(12);
+  reserve(80); // more than there are
+  REQUIRE(r.rows->publish({{id}}, r.engine).has_value());
+  r.settle();
+  REQUIRE(r.of->close(id).has_value());
+  REQUIRE(r.rows->publish({}, r.engine).has_value());
+  r.settle();
+  c.pages = r.of->take_statistics();
+  return c;
+}
+
+counted by_steps() {
+  runtime_rig r;
+  counted c;
+  const request_id id = r.of->open(r.prompt('a', 2)).value().request;
+  auto step = [&](step_input input) {
+    input.stream = r.engine;
+    const step_result done = r.rows->step(input).value();
+    REQUIRE_FALSE(done.not_published.has_value());
+    c.granted.insert(c.granted.end(), done.granted.begin(), done.granted.end());
+  };
+  step({.reserve = {{id, 8}}, .order = {id}});
+  step({.advance = {{id, 7, {}, true}}, .enter_decode = {id}, .reserve = {{id, 8}, {id, 12}, {id, 80}}, .order = {id}});
+  r.settle();
+  step({.close = {id}});
+  r.settle();
+  c.pages = r.of->take_statistics();
+  return c;
+}
+
+} // namespace
+
+TEST_CASE("C10: steps grant and count what the same single calls do") {
+  // C10: the call for many forgot what the call for one counts.
+  const counted single = by_single_calls(), steps = by_steps();
+  REQUIRE(single.granted.size() == 3);
+  REQUIRE(steps.granted == single.granted);
+  REQUIRE(single.pages.pages_allocated == 3);
+  REQUIRE(single.pages.pages_offloaded == 1);
+  REQUIRE(single.pages.publications == 3);
+  REQUIRE(steps.pages.pages_allocated == single.pages.pages_allocated);
+  REQUIRE(steps.pages.pages_offloaded == single.pages.pages_offloaded);
+  REQUIRE(steps.pages.pages_evicted == single.pages.pages_evicted);
+  REQUIRE(steps.pages.bytes_to_host == single.pages.bytes_to_host);
+  REQUIRE(steps.pages.publications == single.pages.publications);
+  REQUIRE(steps.pages.entries_published == single.pages.entries_published);
+}
+
+} // namespace kvferry::test
