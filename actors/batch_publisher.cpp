@@ -22,6 +22,12 @@ std::optional<row_id> batch_publisher::row_of(request_id request) const {
   return found == row_of_.end() ? std::nullopt : std::optional{found->second};
 }
 
+/// What a publication costs depends on the rows that it has to look at, so those are listed.
+void batch_publisher::touch(row_id row) {
+  if (!std::exchange(rows_[row.value()].listed, true))
+    touched_.push_back(row);
+}
+
 // -- rows
 // --------------------------------------------------------------------------------------------------------------
 
@@ -34,8 +40,9 @@ void batch_publisher::handle(const join_row& message, outbox& out) {
     return;
   }
   const row_id row{static_cast<std::uint32_t>(hole - rows_.begin())};
-  *hole = row_state{message.request, 0, 0, true, false};
+  hole->request = message.request;
   row_of_[message.request] = row;
+  members_changed_ = true;
   change_row(row, message.seq, true, message.pages, message.history);
   out.send(message.request, row_joined{id_, row});
   publish_when_told(out);
@@ -52,15 +59,14 @@ void batch_publisher::handle(const row_changed& message, outbox& out) {
 void batch_publisher::change_row(row_id row, row_seq seq, bool whole, const std::vector<page_change>& pages,
                                  const std::vector<group_history>& history) {
   row_state& state = rows_[row.value()];
+  touch(row);
   state.seq = std::max(state.seq, seq);
   state.changed = state.changed || whole || !pages.empty() || !history.empty();
-  if (whole) {
+  if (whole)
     mirror_.clear_pages(row);
-    state.oversized = false;
-  }
-  state.oversized = state.oversized || std::any_of(pages.begin(), pages.end(), [&](const page_change& p) {
-                      return p.ordinal >= mirror_.layout().max_blocks;
-                    });
+  set_oversized(row, (state.oversized && !whole) || std::any_of(pages.begin(), pages.end(), [&](const page_change& p) {
+                       return p.ordinal >= mirror_.layout().max_blocks;
+                     }));
   mirror_.set_owner(row, state.oversized ? request_id::none() : state.request);
   if (state.oversized) {
     mirror_.clear_pages(row);
@@ -72,11 +78,22 @@ void batch_publisher::change_row(row_id row, row_seq seq, bool whole, const std:
     mirror_.set_history(row, h.group, h.blocks);
 }
 
+void batch_publisher::set_oversized(row_id row, bool oversized) {
+  if (std::exchange(rows_[row.value()].oversized, oversized) == oversized)
+    return;
+  oversized ? ++oversized_ : --oversized_;
+  members_changed_ = true;
+}
+
 void batch_publisher::empty_row(row_id row) {
   mirror_.clear_pages(row);
   mirror_.set_owner(row, request_id::none());
-  rows_[row.value()] = row_state{};
-  rows_[row.value()].changed = true;
+  set_oversized(row, false);
+  touch(row);
+  row_state& state = rows_[row.value()];
+  row_of_.erase(state.request);
+  members_changed_ = true;
+  state = row_state{request_id::none(), 0, 0, true, false, state.listed};
 }
 
 void batch_publisher::handle(const leave_row& message, outbox& out) {
@@ -96,7 +113,6 @@ void batch_publisher::depart(request_id request, bool closing, outbox& out) {
   if (auto row = row_of(request)) {
     left_numbers_.push_back({request, rows_[row->value()].seq});
     empty_row(*row);
-    row_of_.erase(request);
   }
   auto known =
       std::find_if(departed_.begin(), departed_.end(), [&](const departure& d) { return d.request == request; });
@@ -146,10 +162,10 @@ void batch_publisher::publish_when_told(outbox& out) {
 }
 
 /// Rows in the engine's order; none: a request stands there twice.
-std::optional<std::vector<row_id>> batch_publisher::rows_in_order(const publish& message) const {
+std::optional<std::vector<row_id>> batch_publisher::rows_in_order() const {
   std::vector<row_id> order;
   std::vector<bool> listed(rows_.size());
-  for (request_id request : message.order)
+  for (request_id request : order_)
     if (auto row = row_of(request); row && !rows_[row->value()].oversized) {
       if (listed[row->value()])
         return std::nullopt;
@@ -160,11 +176,17 @@ std::optional<std::vector<row_id>> batch_publisher::rows_in_order(const publish&
 }
 
 void batch_publisher::publish_now(const publish& message, outbox& out) {
-  const auto order = rows_in_order(message);
-  if (!order) {
-    out.send(published{
-        message.call, version_, 0, {}, refusal{error_code::invalid_argument, "order: it names a request twice", {}}});
-    return;
+  if (message.order)
+    order_ = *message.order;
+  if (message.order || members_changed_) {
+    const auto rows = rows_in_order();
+    if (!rows) {
+      out.send(published{
+          message.call, version_, 0, {}, refusal{error_code::invalid_argument, "order: it names a request twice", {}}});
+      return;
+    }
+    mirror_.set_active(*rows);
+    members_changed_ = false;
   }
   if (!message.after.empty())
     device_.wait(message.stream, message.after);
@@ -174,8 +196,8 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
     readers_.add(before);
     stream_ = message.stream;
   }
-  mirror_.set_active(*order);
 
+  std::sort(touched_.begin(), touched_.end());
   published done{message.call, version_, 0, {}, {}};
   rows_published told{id_, version_, {}, {}, {}, {}};
   const bool changed = mirror_.changed();
@@ -187,17 +209,18 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
     return;
   }
   told.version = done.version;
-  for (std::uint32_t r = 0; r < rows_.size(); ++r) {
-    row_state& row = rows_[r];
-    row.changed = false;
-    if (row.oversized)
-      done.failed.push_back(row.request);
+  for (row_id touched : std::exchange(touched_, {})) {
+    row_state& row = rows_[touched.value()];
+    row.changed = row.listed = false;
     if (row.request.is_none() || row.told == row.seq)
       continue;
     row.told = row.seq;
     shown_.insert(row.request);
     told.shown.push_back({row.request, row.seq});
   }
+  for (auto row = rows_.begin(); done.failed.size() < oversized_; ++row)
+    if (row->oversized)
+      done.failed.push_back(row->request);
   out.send(std::move(done));
   tell(std::move(told), out);
 }
@@ -218,8 +241,9 @@ void batch_publisher::tell(rows_published told, outbox& out) {
 
 /// Something that the registry or a request waits to hear of.
 bool batch_publisher::has_news() const {
-  return !left_numbers_.empty() || !departed_.empty() ||
-         std::any_of(rows_.begin(), rows_.end(), [](const row_state& row) { return row.told != row.seq; });
+  return !left_numbers_.empty() || !departed_.empty() || std::any_of(touched_.begin(), touched_.end(), [&](row_id row) {
+    return rows_[row.value()].told != rows_[row.value()].seq;
+  });
 }
 
 /// Behind all readers of the versions so far. What this publication writes comes after them.
@@ -238,18 +262,17 @@ fence_set batch_publisher::end_readers() {
 /// Writes what changed into the tables, on the caller's stream. False: refused, nothing was done.
 bool batch_publisher::upload(const publish& message, published& done) {
   staging_.reclaim(message.passed);
-  std::uint64_t rows_changed = 0;
-  for (const row_state& row : rows_)
-    rows_changed += row.changed ? 1u : 0u;
+  const auto is_changed = [&](row_id row) { return rows_[row.value()].changed; };
+  const auto rows_changed = static_cast<std::size_t>(std::count_if(touched_.begin(), touched_.end(), is_changed));
   auto slot = staging_.acquire(mirror_.changes() + rows_changed);
   if (!slot) {
     done.refused = refusal{slot.error().code, slot.error().message, {}};
     return false;
   }
   ++version_;
-  for (std::uint32_t r = 0; r < rows_.size(); ++r)
-    if (rows_[r].changed)
-      mirror_.set_row_version(row_id{r}, version_);
+  for (row_id row : touched_)
+    if (is_changed(row))
+      mirror_.set_row_version(row, version_);
   const std::size_t count = mirror_.changes();
   auto entries = slot->entries.first(count);
   mirror_.take_changes(entries);

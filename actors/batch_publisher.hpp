@@ -48,6 +48,7 @@ private:
     row_seq told = 0;       // latest number that rows_published has named
     bool changed = false;   // since the last publication
     bool oversized = false; // does not fit: shown as a hole
+    bool listed = false;    // in `touched_`
   };
 
   /// A request whose row was shown and is not any more; told of at the next publication.
@@ -57,13 +58,15 @@ private:
   };
 
   std::optional<row_id> row_of(request_id request) const;
+  void touch(row_id row);
   void change_row(row_id row, row_seq seq, bool whole, const std::vector<page_change>& pages,
                   const std::vector<group_history>& history);
+  void set_oversized(row_id row, bool oversized);
   void empty_row(row_id row);
   void depart(request_id request, bool closing, outbox& out);
   bool shows(const row_number& wanted) const;
   void publish_when_told(outbox& out);
-  std::optional<std::vector<row_id>> rows_in_order(const publish& message) const;
+  std::optional<std::vector<row_id>> rows_in_order() const;
   void publish_now(const publish& message, outbox& out);
   void tell(rows_published told, outbox& out);
   bool has_news() const;
@@ -76,6 +79,10 @@ private:
   table_mirror mirror_;
   staging_ring staging_;
   std::vector<row_state> rows_;
+  std::vector<row_id> touched_;   // may have changed, or have a number that was not told, since the last publication
+  std::uint32_t oversized_ = 0;   // rows
+  std::vector<request_id> order_; // the engine's, of the latest publication
+  bool members_changed_ = true;   // of `order_`: others of it have rows than the mirror says
   std::unordered_map<request_id, row_id> row_of_;
   std::unordered_set<request_id> shown_;   // requests that the latest version names
   std::unordered_set<request_id> dropped_; // dead before they had a row

@@ -47,8 +47,9 @@ struct drop_row {
 
 struct publish {
   call_id call;
-  std::vector<row_number> seen;  ///< numbers that the publication must show
-  std::vector<request_id> order; ///< the step's requests, in the engine's order
+  std::vector<row_number> seen; ///< numbers that the publication must show
+  /// The step's requests, in the engine's order. None: as in the publication before, which was not refused.
+  std::optional<std::vector<request_id>> order;
   stream_id stream;
   fence_set after;  ///< the stream waits for these first
   fence_set passed; ///< what is known to have passed: staging memory that can be used again

@@ -22,7 +22,7 @@ expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
   if (recorder_)
     recorder_->input(address_of(id), kvferry::create_batch{batch.rows, batch.max_blocks});
   auto [place, fresh] =
-      batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}, {}});
+      batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}, {}, 0, {}});
   batch_state& state = place->second;
   auto publisher = spawn_batch_publisher(system_, environment_, config, batch, id,
                                          device_of(address_of(id), state.recorded), *state.memory);
@@ -53,6 +53,7 @@ void runtime_impl::close_batch(batch_id id) {
         record.batch = batch_id::none();
         record.after.add(state.after);
       }
+    ++members_changes_;
   }
   batches_.erase(id);
 }
@@ -74,6 +75,7 @@ expected<row_id> runtime_impl::add(batch_id id, request_id request) {
   if (done->refused)
     return tl::unexpected<error>{error_of(*done->refused)};
   (*record)->batch = id;
+  ++members_changes_;
   fence_set after = std::exchange((*record)->after, {});
   after.add((*record)->last_written);
   note_grant(request, done->seq, after, std::exchange((*record)->unnames, {}));
@@ -90,7 +92,13 @@ expected<void> runtime_impl::remove(batch_id id, request_id request) {
   if (!done)
     return tl::unexpected<error>{done.error()};
   (*record)->batch = batch_id::none();
+  ++members_changes_;
   return {};
+}
+
+/// The publisher has it: it need not be sent again.
+bool runtime_impl::has_order(const batch_state& state, std::span<const request_id> order) {
+  return state.order && std::ranges::equal(*state.order, order);
 }
 
 expected<publication> runtime_impl::publish(batch_id id, std::span<const request_id> order, stream_id stream) {
@@ -101,7 +109,13 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
   if (auto allowed = require_no_capture({{stream, state.stream}}); !allowed)
     return tl::unexpected<error>{allowed.error()};
   settle_arrivals();
-  kvferry::publish message{call_id::none(), {}, {order.begin(), order.end()}, stream, state.after, passed_};
+  kvferry::publish message{call_id::none(), {}, {}, stream, state.after, passed_};
+  const bool same_order = has_order(state, order);
+  auto shown = std::exchange(state.order, {}); // none until it is known that it was not refused
+  if (!same_order) {
+    shown = message.order = std::vector<request_id>{order.begin(), order.end()};
+    state.checked_at = 0;
+  }
   for (request_id request : state.seen_order)
     message.seen.push_back({request, state.seen.at(request)});
   send(flush_copies{});
@@ -117,6 +131,7 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
   entries_ += done->entries;
   state.version = done->version;
   state.stream = stream;
+  state.order = std::move(shown);
   return publication{done->version, done->entries, std::move(done->failed)};
 }
 
@@ -163,7 +178,7 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     if (request_record* record = known(made.request, step_call::advance)) {
       if (auto right = check_progress(*record, made); !right)
         refuse(made.request, step_call::advance, right.error());
-      else if (auto sent = send_advance(made.request, made, input.stream))
+      else if (auto sent = send_advance(*record, made, input.stream))
         advances.emplace_back(made.request, *sent);
     }
   for (request_id request : input.enter_decode)
@@ -195,9 +210,10 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     if (auto closed = finish_close(request, sent, {}); !closed)
       refuse(request, step_call::close, closed.error());
 
+  result.granted.reserve(input.reserve.size());
   for (const reservation& wanted : input.reserve)
-    if (known(wanted.request, step_call::reserve)) {
-      if (auto sent = send_reserve(wanted.request, wanted.capacity_tokens))
+    if (request_record* record = known(wanted.request, step_call::reserve)) {
+      if (auto sent = send_reserve(*record, wanted))
         reservations.emplace_back(wanted.request, *sent);
       else
         result.granted.push_back(wanted.request);
@@ -208,10 +224,16 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     else
       refuse(request, step_call::reserve, done.error());
 
-  for (request_id request : input.order)
-    if (request_record* record = known(request, step_call::add); record != nullptr && record->batch != id)
-      if (auto row = add(id, request); !row)
-        refuse(request, step_call::add, row.error());
+  settle_arrivals();
+  std::uint64_t checked_at = (*state)->checked_at;
+  if (!has_order(**state, input.order) || checked_at != members_changes_) {
+    const std::size_t refused = result.refused.size();
+    for (request_id request : input.order)
+      if (request_record* record = known(request, step_call::add); record != nullptr && record->batch != id)
+        if (auto row = add(id, request); !row)
+          refuse(request, step_call::add, row.error());
+    checked_at = result.refused.size() == refused ? members_changes_ : 0;
+  }
   const auto begin = std::chrono::steady_clock::now();
   auto done = publish(id, input.order, input.stream);
   result.ready = take_ready();
@@ -220,6 +242,7 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     result.not_published = done.error();
     return result;
   }
+  (*state)->checked_at = checked_at;
   result.version = done->version;
   result.publish_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   result.failed_rows = std::move(done->failed);

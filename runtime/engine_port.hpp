@@ -1,6 +1,8 @@
-// Where messages to the engine arrive: a queue between the actors' threads and the one thread that calls the runtime.
+// Where messages to the engine arrive: a queue between the actors' threads and the one thread that calls the runtime,
+// which looks here for each request of a step: finding nothing takes no lock.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -25,6 +27,7 @@ public:
     {
       std::lock_guard lock{guard_};
       arrivals_.push_back(std::move(message));
+      waiting_.store(true, std::memory_order_release);
     }
     changed_.notify_one();
   }
@@ -35,11 +38,14 @@ public:
       std::lock_guard lock{guard_};
       if (!failure_)
         failure_ = std::move(who);
+      failed_.store(true, std::memory_order_release);
     }
     changed_.notify_one();
   }
 
   std::optional<arrival> try_pop() {
+    if (!waiting_.load(std::memory_order_acquire))
+      return std::nullopt;
     std::lock_guard lock{guard_};
     return pop();
   }
@@ -53,6 +59,8 @@ public:
 
   /// The actor that has died.
   std::optional<std::string> failure() const {
+    if (!failed_.load(std::memory_order_acquire))
+      return std::nullopt;
     std::lock_guard lock{guard_};
     return failure_;
   }
@@ -63,6 +71,7 @@ private:
       return std::nullopt;
     std::optional<arrival> first{std::move(arrivals_.front())};
     arrivals_.pop_front();
+    waiting_.store(!arrivals_.empty(), std::memory_order_release);
     return first;
   }
 
@@ -70,6 +79,8 @@ private:
   std::condition_variable changed_;
   std::deque<arrival> arrivals_;
   std::optional<std::string> failure_;
+  std::atomic<bool> waiting_{false}; // something is in `arrivals_`
+  std::atomic<bool> failed_{false};  // `failure_` is there
 };
 
 } // namespace kvferry

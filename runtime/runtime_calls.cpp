@@ -63,8 +63,9 @@ void runtime_impl::note_progress(request_record& record, const progress& made, s
   record.accepted.insert(record.accepted.end(), made.accepted.begin(), made.accepted.end());
   record.tokens += static_cast<std::uint32_t>(made.accepted.size());
   if (made.history_tokens > record.history && !written_on.is_none()) {
-    record.written.add(fence_on(written_on));
-    record.last_written.add(fence_on(written_on));
+    const fence written = fence_on(written_on);
+    record.written.add(written);
+    record.last_written.add(written);
     if (std::find(record.streams.begin(), record.streams.end(), written_on) == record.streams.end())
       record.streams.push_back(written_on);
   }
@@ -72,8 +73,7 @@ void runtime_impl::note_progress(request_record& record, const progress& made, s
 }
 
 /// Nothing is sent when no block is crossed.
-std::optional<call_id> runtime_impl::send_advance(request_id request, const progress& made, stream_id written_on) {
-  request_record& record = requests_.at(request);
+std::optional<call_id> runtime_impl::send_advance(request_record& record, const progress& made, stream_id written_on) {
   note_progress(record, made, written_on);
   const std::uint32_t complete = record.history / config.tokens_per_block;
   const bool commits = made.commit && complete > record.committed;
@@ -81,8 +81,9 @@ std::optional<call_id> runtime_impl::send_advance(request_id request, const prog
     return std::nullopt;
   if (commits)
     record.committed = complete;
-  return call(request, advance{call_id::none(), report(record), std::exchange(record.accepted, {}), 0, made.commit},
-              request);
+  return call(made.request,
+              advance{call_id::none(), report(record), std::exchange(record.accepted, {}), 0, made.commit},
+              made.request);
 }
 
 expected<void> runtime_impl::advance_history(const progress& made, stream_id written_on) {
@@ -94,7 +95,7 @@ expected<void> runtime_impl::advance_history(const progress& made, stream_id wri
     return right;
   if (auto allowed = require_no_capture({{written_on}}); !allowed)
     return allowed;
-  if (auto sent = send_advance(made.request, made, written_on))
+  if (auto sent = send_advance(**record, made, written_on))
     if (auto done = wait_for_done(*sent); !done)
       return tl::unexpected<error>{done.error()};
   return {};
@@ -107,20 +108,20 @@ expected<void> runtime_impl::commit(request_id request) {
   return advance_history({request, (*record)->history, {}, true}, stream_id::none());
 }
 
-std::optional<call_id> runtime_impl::send_reserve(request_id request, std::uint32_t capacity_tokens) {
-  request_record& record = requests_.at(request);
-  if (capacity_tokens <= record.capacity)
+std::optional<call_id> runtime_impl::send_reserve(request_record& record, const reservation& wanted) {
+  if (wanted.capacity_tokens <= record.capacity)
     return std::nullopt;
-  return call(request,
-              advance{call_id::none(), report(record), std::exchange(record.accepted, {}), capacity_tokens, false},
-              request);
+  return call(
+      wanted.request,
+      advance{call_id::none(), report(record), std::exchange(record.accepted, {}), wanted.capacity_tokens, false},
+      wanted.request);
 }
 
 expected<void> runtime_impl::reserve(request_id request, std::uint32_t capacity_tokens) {
   auto record = find(request);
   if (!record)
     return tl::unexpected<error>{record.error()};
-  if (auto sent = send_reserve(request, capacity_tokens))
+  if (auto sent = send_reserve(**record, {request, capacity_tokens}))
     if (auto done = wait_for_done(*sent); !done)
       return tl::unexpected<error>{done.error()};
   return {};

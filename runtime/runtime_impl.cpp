@@ -132,6 +132,7 @@ void runtime_impl::request_became_ready(const request_ready& ready) {
 
 /// Invariant 13: every call gets a reply, also when the actor asked has died.
 void runtime_impl::request_was_lost(request_id request) {
+  ++members_changes_;
   if (auto found = requests_.find(request); found != requests_.end())
     found->second.lost = true;
   for (auto& [id, pending] : pending_)
@@ -282,6 +283,7 @@ void runtime_impl::forget(request_id request) {
     return;
   if (auto batch = batches_.find(found->second.batch); batch != batches_.end())
     batch->second.after.add(found->second.after);
+  ++members_changes_;
   requests_.erase(found);
 }
 

@@ -88,6 +88,8 @@ private:
     std::unordered_map<request_id, row_seq> seen; // what callers were told of since the last publication
     std::vector<request_id> seen_order;           // the same, in order of arrival
     fence_set after;                              // what the next launch waits for
+    std::optional<std::vector<request_id>> order; // of the latest publication, which its publisher has; none: refused
+    std::uint64_t checked_at = 0;                 // `members_changes_` when all of `order` were in this batch
     std::unique_ptr<recording_device> recorded;   // its publisher's, when there is a recorder
   };
 
@@ -137,6 +139,7 @@ private:
   expected<void> require_router_events() const;
   expected<request_record*> find(request_id request);
   expected<batch_state*> find(batch_id id);
+  static bool has_order(const batch_state& state, std::span<const request_id> order);
   history_report report(request_record& record, fence_set running = {});
   fence fence_on(stream_id stream);
   std::vector<stream_id> running_streams(const request_record& record, std::span<const stream_id> running) const;
@@ -144,11 +147,11 @@ private:
   expected<void> require_no_capture(std::span<const stream_id> streams) const;
   void note_progress(request_record& record, const progress& made, stream_id written_on);
   expected<void> check_progress(const request_record& record, const progress& made) const;
-  std::optional<call_id> send_advance(request_id request, const progress& made, stream_id written_on);
+  std::optional<call_id> send_advance(request_record& record, const progress& made, stream_id written_on);
   call_id send_enter_decode(request_id request);
   expected<call_id> send_suspend(request_id request, std::span<const stream_id> running);
   expected<std::optional<call_id>> send_close(request_id request, std::span<const stream_id> running);
-  std::optional<call_id> send_reserve(request_id request, std::uint32_t capacity_tokens);
+  std::optional<call_id> send_reserve(request_record& record, const reservation& wanted);
   expected<call_done> finish_suspend(request_id request, call_id id);
   expected<void> finish_close(request_id request, std::optional<call_id> id, std::span<const stream_id> running);
   expected<void> bury(request_id request, std::span<const stream_id> running);
@@ -184,6 +187,7 @@ private:
   std::uint64_t last_request_ = 0;
   std::uint32_t last_batch_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t members_changes_ = 1; // times that a request came to a batch, left it, or was lost
   std::uint64_t publications_ = 0;
   std::uint64_t entries_ = 0;
   bool stopping_ = false;

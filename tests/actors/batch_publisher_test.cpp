@@ -229,6 +229,39 @@ TEST_CASE("a request that does not fit is shown as a hole and named, and the oth
   REQUIRE(r.slots(0) == list{3, -1, -1, -1});
 }
 
+TEST_CASE("an order that is not told again is the one of before, with the rows that its requests have now") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R2, R1});
+  REQUIRE(r.active() == list{0, -1, -1});
+  r.join(R2, 1, {gpu(0, 20)});
+  r.publish_in_same_order();
+  REQUIRE(r.active() == list{1, 0, -1});
+  r.change(R1, 2, {gpu(4, 11)}); // too long
+  r.publish_in_same_order();
+  REQUIRE(r.active() == list{1, -1, -1});
+  REQUIRE(r.done().failed == std::vector{R1});
+  r.publish_in_same_order();
+  REQUIRE(r.done().entries == 0);
+  REQUIRE(r.done().failed == std::vector{R1}); // each time
+  r.change(R1, 3, {gpu(0, 12)}, true);
+  r.send(leave_row{R2, false});
+  r.publish_in_same_order();
+  REQUIRE(r.active() == list{0, -1, -1});
+  REQUIRE(r.done().failed.empty());
+}
+
+TEST_CASE("an order that was refused is not the one of before") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.join(R2, 1, {gpu(0, 20)});
+  r.publish({}, {R1});
+  r.publish({}, {R2, R2});
+  REQUIRE(r.done().refused->code == error_code::invalid_argument);
+  r.publish({}, {R1});
+  REQUIRE(r.active() == list{0, -1, -1});
+}
+
 // Was wrong once: the row of a request that does not fit keeps its owner and its place among the active rows. Design
 // section 5 shows it as a hole, and a hole's row_request is all ones (include/kvferry/batch.hpp, table_view).
 TEST_CASE("a hole for a request that does not fit names nobody") {

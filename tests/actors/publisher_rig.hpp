@@ -44,6 +44,11 @@ struct publisher_rig {
     send(kvferry::publish{call_id{++calls}, std::move(seen), std::move(order), on.value_or(engine), {}, {}});
   }
 
+  /// The same with the order of the publication before.
+  void publish_in_same_order(std::vector<row_number> seen = {}) {
+    send(kvferry::publish{call_id{++calls}, std::move(seen), std::nullopt, engine, {}, {}});
+  }
+
   bool published_now() const { return publisher.count<published>() == 1; }
   published done() const { return publisher.only<published>(); }
   rows_published told() const { return publisher.only<rows_published>(); }

@@ -184,7 +184,8 @@ TEST_CASE("a load into the slot of a demoted page waits for the demotion") {
 TEST_CASE("A7: a load waits for the demotion out of its own slot, and not out of that of another group") {
   // A7: the key of what is pending left out which pool it is in.
   storage_rig r;
-  const std::uint8_t left = GENERATE(0, 1), other = 1 - left;
+  const std::uint8_t left = GENERATE(std::uint8_t{0}, std::uint8_t{1});
+  const std::uint8_t other = left == 0 ? 1 : 0;
   r.device.gpu->hold_stream(r.engine); // what the demotion has to wait for
   r.copy({move_of(1, move_kind::demote, 3, 5, left)}, true, r.device.gpu->record(r.engine));
   r.copy({move_of(2, move_kind::load, 3, 6, other)}, true);

@@ -1,4 +1,6 @@
 // A step's control work in one call, held against the same work in single calls.
+#include <algorithm>
+
 #include "tests/runtime/runtime_rig.hpp"
 
 namespace kvferry::test {
@@ -71,6 +73,59 @@ TEST_CASE("C10: steps grant and count what the same single calls do") {
   REQUIRE(steps.pages.bytes_to_host == single.pages.bytes_to_host);
   REQUIRE(steps.pages.publications == single.pages.publications);
   REQUIRE(steps.pages.entries_published == single.pages.entries_published);
+}
+
+TEST_CASE("a step gives rows to an order that was published before without them") {
+  runtime_rig r;
+  const request_id first = r.prefill('a', 2), second = r.prefill('b', 2);
+  auto step = [&](std::vector<request_id> order) { return r.rows->step({.order = order, .stream = r.engine}).value(); };
+  auto shown = [&](request_id id) {
+    r.gpu->run_all();
+    const table_view tables = r.rows->tables();
+    return std::find(tables.row_request, tables.row_request + 4, id.value()) != tables.row_request + 4;
+  };
+  REQUIRE(step({first}).refused.empty());
+  REQUIRE(r.rows->publish({{first, second}}, r.engine));
+  REQUIRE_FALSE(shown(second));
+  REQUIRE(step({first, second}).refused.empty());
+  REQUIRE(shown(second));
+}
+
+TEST_CASE("a request of an unchanged order that left comes again, and one that was closed is refused each time") {
+  runtime_rig r;
+  const request_id first = r.prefill('a', 2), second = r.prefill('b', 2);
+  const step_input both{.order = {first, second}, .stream = r.engine};
+  auto active = [&] {
+    r.gpu->run_all();
+    return *r.rows->tables().num_active;
+  };
+  REQUIRE(r.rows->step(both)->refused.empty());
+  REQUIRE(r.rows->step(both)->refused.empty());
+  REQUIRE(r.rows->remove(first));
+  REQUIRE(r.rows->step(both)->refused.size() == 1); // it joins after the next publication
+  REQUIRE(r.rows->step(both)->refused.empty());
+  REQUIRE(active() == 2);
+  REQUIRE(r.of->close(second));
+  for (int again = 0; again < 2; ++again) {
+    const step_result done = r.rows->step(both).value();
+    REQUIRE(done.refused.size() == 1);
+    REQUIRE(done.refused[0].request == second);
+    REQUIRE(done.refused[0].why.code == error_code::unknown_request);
+    REQUIRE(active() == 1);
+  }
+}
+
+TEST_CASE("an order whose publication was refused is told again") {
+  runtime_rig r;
+  const request_id first = r.prefill('a', 2), second = r.prefill('b', 2);
+  REQUIRE(r.rows->step({.order = {first}, .stream = r.engine})->refused.empty());
+  REQUIRE(r.rows->begin_read(r.engine));
+  REQUIRE(r.rows->step({.order = {second, first}, .stream = r.engine})->not_published->code == error_code::read_open);
+  REQUIRE(r.rows->end_read(r.engine));
+  REQUIRE(r.rows->publish({{second, first}}, r.engine));
+  r.gpu->run_all();
+  REQUIRE(*r.rows->tables().num_active == 2);
+  REQUIRE(r.rows->tables().active_rows[0] == 1);
 }
 
 } // namespace kvferry::test
