@@ -131,14 +131,15 @@ void batch_publisher::depart(request_id request, bool closing, outbox& out) {
 // ------------------------------------------------------------------------------------------------------
 
 void batch_publisher::handle(const publish& message, outbox& out) {
-  if (open_reads_ > 0 || asked_) {
-    out.send(published{message.call,
-                       version_,
-                       0,
-                       {},
-                       refusal{error_code::read_open,
-                               asked_ ? "another publication waits" : fmt::format("{} reads are open", open_reads_),
-                               {}}});
+  if (!open_reads_.empty() || asked_) {
+    out.send(
+        published{message.call,
+                  version_,
+                  0,
+                  {},
+                  refusal{error_code::read_open,
+                          asked_ ? "another publication waits" : fmt::format("{} reads are open", open_reads_.size()),
+                          {}}});
     return;
   }
   asked_ = message;
@@ -297,17 +298,19 @@ void batch_publisher::handle(const begin_read& message, outbox& out) {
   } else {
     if (message.stream != stream_)
       device_.wait(message.stream, written_);
-    ++open_reads_;
+    open_reads_.push_back(message.stream);
   }
   out.send(std::move(changed));
 }
 
 void batch_publisher::handle(const end_read& message, outbox& out) {
   read_changed changed{message.call, version_, {}};
-  if (open_reads_ == 0) {
-    changed.refused = refusal{error_code::invalid_argument, "no read is open", {}};
+  const auto read = std::find(open_reads_.begin(), open_reads_.end(), message.stream);
+  if (read == open_reads_.end()) {
+    changed.refused =
+        refusal{error_code::invalid_argument, fmt::format("no read is open on stream {}", message.stream.value()), {}};
   } else {
-    --open_reads_;
+    open_reads_.erase(read);
     readers_.add(device_.record(message.stream));
   }
   out.send(std::move(changed));
@@ -316,6 +319,8 @@ void batch_publisher::handle(const end_read& message, outbox& out) {
 void batch_publisher::handle(const close_batch& message, outbox& out) {
   rows_published told{id_, 0, {}, {}, {}, message.readers}; // not a publication
   told.readers.add(readers_);
+  for (stream_id stream : open_reads_) // what was launched there reads the tables, though nobody ended the read
+    told.readers.add(device_.record(stream));
   for (const row_state& row : rows_)
     if (!row.request.is_none()) {
       told.shown.push_back({row.request, row.seq});

@@ -93,7 +93,7 @@ private:
   stream_id stream_;  // of the latest publication
   fence written_;     // behind its table writes
   fence_set readers_; // left by end_read
-  std::uint32_t open_reads_ = 0;
+  std::vector<stream_id> open_reads_; // one for each
   std::uint64_t publications_ = 0;
   std::uint64_t entries_ = 0;
   bool ended_ = false;

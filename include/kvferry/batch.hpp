@@ -112,6 +112,7 @@ public:
 
   /// Orders `stream` after the latest publication; it sees that version until `end_read`. Errors: not_published.
   expected<version_number> begin_read(stream_id stream);
+  /// Errors: invalid_argument (no read was begun on the stream).
   expected<void> end_read(stream_id stream);
 
   /// A step's control work in one call. Refusals of single calls, and of the publication, are in the result; an error

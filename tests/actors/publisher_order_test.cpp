@@ -107,6 +107,36 @@ TEST_CASE("tables are not rewritten before the readers of the last version have 
   REQUIRE(found == 10);
 }
 
+TEST_CASE("a batch that is closed while reads are open leaves fences of their streams") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R1});
+  r.send(begin_read{call_id{2}, r.other});
+  r.device.gpu->hold_stream(r.other);
+  int found = -9;
+  look(r, r.other, found);
+  r.send(close_batch{call_id{3}, {}});
+  const fence_set readers = r.publisher.only<batch_closed>().readers;
+  REQUIRE(r.told().readers.sequence_on(r.other) == readers.sequence_on(r.other));
+  r.device.gpu->run_all();
+  REQUIRE_FALSE(r.device.gpu->passed({r.other, readers.sequence_on(r.other)}));
+  r.device.gpu->release_stream(r.other);
+  r.device.gpu->run_all();
+  REQUIRE(r.device.gpu->passed({r.other, readers.sequence_on(r.other)}));
+  REQUIRE(found == 10);
+}
+
+TEST_CASE("a read ends on the stream on which it was begun") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R1});
+  r.send(begin_read{call_id{2}, r.other});
+  r.send(end_read{call_id{3}, r.engine});
+  REQUIRE(r.publisher.only<read_changed>().refused->code == error_code::invalid_argument);
+  r.send(end_read{call_id{4}, r.other});
+  REQUIRE_FALSE(r.publisher.only<read_changed>().refused.has_value());
+}
+
 TEST_CASE("readers of the last version are told with the publication after it, of the publishing stream as well") {
   publisher_rig r;
   r.join(R1, 1, {gpu(0, 10)});
