@@ -191,6 +191,7 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
   }
   if (!message.after.empty())
     device_.wait(message.stream, message.after);
+  const stream_id shown_on = stream_;
   if (version_ != 0 && message.stream != stream_) { // also when nothing changes: the new stream's steps read the tables
     const fence before = device_.record(stream_);
     device_.wait(message.stream, before);
@@ -206,6 +207,7 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
     told.readers = end_readers();
   if (changed && !upload(message, done)) {
     readers_.add(told.readers);
+    stream_ = shown_on; // as its caller has it
     out.send(std::move(done));
     return;
   }

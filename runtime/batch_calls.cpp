@@ -22,7 +22,7 @@ expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
   if (recorder_)
     recorder_->input(address_of(id), kvferry::create_batch{batch.rows, batch.max_blocks});
   auto [place, fresh] =
-      batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}, {}, 0, {}});
+      batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}, {}, {}, 0, {}});
   batch_state& state = place->second;
   auto publisher = spawn_batch_publisher(system_, environment_, config, batch, id,
                                          device_of(address_of(id), state.recorded), *state.memory);
@@ -36,7 +36,9 @@ void runtime_impl::close_batch(batch_id id) {
   if (found == batches_.end())
     return;
   batch_state& state = found->second;
-  if (!left_ && require_running() && !state.stream.is_none() && device_->capturing(state.stream)) {
+  std::vector<stream_id> readers_on = state.reading;
+  readers_on.push_back(state.stream);
+  if (!left_ && require_running() && !require_no_capture(readers_on)) {
     closing_.push_back(id); // the last readers have no fence yet, and none can be recorded: poll tries again
     return;
   }
@@ -136,7 +138,8 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
 }
 
 expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream, bool begins) {
-  if (auto state = find(id); !state)
+  auto state = find(id);
+  if (!state)
     return tl::unexpected<error>{state.error()};
   if (auto allowed = require_no_capture({{stream}}); !allowed)
     return tl::unexpected<error>{allowed.error()};
@@ -146,6 +149,11 @@ expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream
     return tl::unexpected<error>{changed.error()};
   if (changed->refused)
     return tl::unexpected<error>{error_of(*changed->refused)};
+  std::vector<stream_id>& reading = (*state)->reading;
+  if (begins)
+    reading.push_back(stream);
+  else
+    reading.erase(std::find(reading.begin(), reading.end(), stream));
   return changed->version;
 }
 

@@ -89,6 +89,7 @@ private:
     std::vector<request_id> seen_order;           // the same, in order of arrival
     fence_set after;                              // what the next launch waits for
     std::optional<std::vector<request_id>> order; // of the latest publication, which its publisher has; none: refused
+    std::vector<stream_id> reading;               // one for each open read
     std::uint64_t checked_at = 0;                 // `members_changes_` when all of `order` were in this batch
     std::unique_ptr<recording_device> recorded;   // its publisher's, when there is a recorder
   };

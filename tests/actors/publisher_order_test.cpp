@@ -126,6 +126,20 @@ TEST_CASE("a batch that is closed while reads are open leaves fences of their st
   REQUIRE(found == 10);
 }
 
+TEST_CASE("a publication on another stream that is refused leaves the stream of the one before") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R1});
+  r.change(R1, 2, {gpu(0, 11)});
+  r.device.gpu->fail_allocation(0);
+  r.publish({{R1, 2}}, {R1}, r.other);
+  REQUIRE(r.done().refused->code == error_code::out_of_memory);
+  r.device.gpu->begin_capture(r.other); // nothing of it is asked of that stream any more
+  r.publish({{R1, 2}}, {R1});
+  REQUIRE(r.done().version == 2);
+  r.device.gpu->end_capture(r.other);
+}
+
 TEST_CASE("a read ends on the stream on which it was begun") {
   publisher_rig r;
   r.join(R1, 1, {gpu(0, 10)});

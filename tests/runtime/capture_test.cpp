@@ -42,6 +42,23 @@ TEST_CASE("a publication on another stream is refused while the one before is be
   REQUIRE(r.rows->publish({{id}}, other).has_value());
 }
 
+TEST_CASE("a batch with an open read on a stream that is being captured closes when the capture has ended") {
+  runtime_rig r;
+  const stream_id other = r.gpu->create_stream("other");
+  const request_id id = r.prefill('a', 2);
+  REQUIRE(r.rows->add(id).has_value());
+  REQUIRE(r.rows->publish({{id}}, r.engine).has_value());
+  REQUIRE(r.rows->begin_read(other).has_value());
+  r.gpu->begin_capture(other);
+  REQUIRE(r.rows->end_read(other).error().code == error_code::stream_capturing);
+  r.rows.reset();
+  const std::unique_ptr<batch> next = r.of->create_batch({.rows = 4, .max_blocks = 8}).value();
+  REQUIRE(next->add(id).error().code == error_code::in_other_batch);
+  r.gpu->end_capture(other);
+  r.of->poll();
+  REQUIRE(next->add(id).has_value());
+}
+
 TEST_CASE("in a step a close is refused alone when a stream that ran the request is being captured") {
   runtime_rig r;
   const stream_id prefills = r.gpu->create_stream("prefills");
