@@ -90,9 +90,9 @@ private:
   std::vector<row_number> left_numbers_; // numbers of requests that have left, to be acknowledged
   std::optional<publish> asked_;         // waits for numbers
   version_number version_ = 0;
-  stream_id stream_;  // of the latest publication
-  fence written_;     // behind its table writes
-  fence_set readers_; // left by end_read
+  stream_id stream_;                  // of the latest publication
+  fence written_;                     // behind its table writes
+  fence_set readers_;                 // left by end_read
   std::vector<stream_id> open_reads_; // one for each
   std::uint64_t publications_ = 0;
   std::uint64_t entries_ = 0;
