@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "actors/actor_environment.hpp"
+#include "benchmarks/timing.hpp"
 #include "messages/message_kind.hpp"
 #include "runtime/message_recorder.hpp"
 #include "runtime/trace/trace_file.hpp"
@@ -30,11 +31,6 @@ double thread_ns() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
-
-double median(std::vector<double>& all) {
-  std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
-  return all[all.size() / 2];
 }
 
 /// Messages [begin, end) that are handled one behind the other; then the recorder has time to write.
@@ -71,7 +67,7 @@ void compare(std::string_view what, message_recorder& recorder, const std::vecto
     without.push_back(before / count);
     with.push_back(after / count);
   }
-  const double before = median(without), after = median(with);
+  const double before = bench::median(without), after = bench::median(with);
   fmt::print("{:<44} {:>8.1f} {:>8.1f} {:>8.1f}\n", what, before, after, after - before);
 }
 

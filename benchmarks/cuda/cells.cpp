@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "benchmarks/cuda/cuda_right.hpp"
+#include "benchmarks/timing.hpp"
 #include "cuda_kernels/page_copy.hpp"
 #include "device/cuda/copy_lane.hpp"
 
@@ -16,16 +17,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 using namespace kvferry;
-
-double us_since(clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 configuration pools_of(std::uint64_t page_bytes, std::uint32_t slots) {
   configuration config;

@@ -1,10 +1,10 @@
 // kvferry-step-bench on a GPU.
-#include <algorithm>
 #include <chrono>
 #include <vector>
 
 #include "benchmarks/cuda/cuda_right.hpp"
 #include "benchmarks/steps/step_device.hpp"
+#include "benchmarks/timing.hpp"
 #include "kvferry/cuda_device.hpp"
 
 namespace bench {
@@ -30,14 +30,13 @@ double copied_rows_us(std::uint32_t rows, int rounds) {
         KVFERRY_CUDA_RIGHT(cudaMemcpyAsync(to + at + max_blocks * 4, from + at + max_blocks * 4, max_blocks,
                                            cudaMemcpyDefault, stream));
       }
-    taken.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
+    taken.push_back(us_since(begin));
     KVFERRY_CUDA_RIGHT(cudaStreamSynchronize(stream));
   }
   (void)cudaStreamDestroy(stream);
   (void)cudaFreeHost(from);
   (void)cudaFree(to);
-  std::nth_element(taken.begin(), taken.begin() + rounds / 2, taken.end());
-  return taken[static_cast<std::size_t>(rounds / 2)];
+  return median(std::move(taken));
 }
 
 class cuda_step_device final : public step_device {

@@ -14,21 +14,13 @@
 
 #include "benchmarks/steps/step_device.hpp"
 #include "benchmarks/steps/timed_device.hpp"
+#include "benchmarks/timing.hpp"
 #include "kvferry/contract.hpp"
 #include "kvferry/runtime.hpp"
 
 namespace bench {
 
 constexpr std::size_t groups = 4;
-
-inline double us_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-}
-
-inline double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1, static_cast<std::size_t>(q * static_cast<double>(values.size())))];
-}
 
 /// What one thing cost, over rounds.
 struct costs {
@@ -45,7 +37,7 @@ struct costs {
     std::vector<double> rest;
     for (std::size_t i = 0; i < total_us.size(); ++i)
       rest.push_back(total_us[i] - device_us[i]);
-    return quantile(rest, 0.5);
+    return median(std::move(rest));
   }
   void print(const std::string& what) const {
     fmt::print("{:<58} {:>8.2f} {:>8.2f} {:>8.2f} | {:>2} {:>2} {:>2} {:>2} ({} pages)\n", what, total(), total(0.99),

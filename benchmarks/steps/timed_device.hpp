@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "benchmarks/timing.hpp"
 #include "device/device.hpp"
 
 namespace bench {
@@ -72,7 +73,7 @@ private:
   std::invoke_result_t<Call> timed(Call call) {
     const auto begin = std::chrono::steady_clock::now();
     auto result = call();
-    calls_.in_device_us += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+    calls_.in_device_us += us_since(begin);
     return result;
   }
 
