@@ -93,7 +93,8 @@ void batch_publisher::empty_row(row_id row) {
   row_state& state = rows_[row.value()];
   row_of_.erase(state.request);
   members_changed_ = true;
-  state = row_state{request_id::none(), 0, 0, true, false, state.listed};
+  state = row_state{};
+  state.changed = state.listed = true;
 }
 
 void batch_publisher::handle(const leave_row& message, outbox& out) {
@@ -191,12 +192,10 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
   }
   if (!message.after.empty())
     device_.wait(message.stream, message.after);
-  const stream_id shown_on = stream_;
   if (version_ != 0 && message.stream != stream_) { // also when nothing changes: the new stream's steps read the tables
     const fence before = device_.record(stream_);
     device_.wait(message.stream, before);
     readers_.add(before);
-    stream_ = message.stream;
   }
 
   std::sort(touched_.begin(), touched_.end());
@@ -204,13 +203,13 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
   rows_published told{id_, version_, {}, {}, {}, {}};
   const bool changed = mirror_.changed();
   if (changed || has_news())
-    told.readers = end_readers();
+    told.readers = end_readers(message.stream);
   if (changed && !upload(message, done)) {
     readers_.add(told.readers);
-    stream_ = shown_on; // as its caller has it
     out.send(std::move(done));
     return;
   }
+  stream_ = message.stream; // not of one that was refused: as its caller has it
   told.version = done.version;
   for (row_id touched : std::exchange(touched_, {})) {
     row_state& row = rows_[touched.value()];
@@ -249,16 +248,16 @@ bool batch_publisher::has_news() const {
   });
 }
 
-/// Behind all readers of the versions so far. What this publication writes comes after them.
-fence_set batch_publisher::end_readers() {
+/// Behind all readers of the versions so far. What this publication writes on `stream` comes after them.
+fence_set batch_publisher::end_readers(stream_id stream) {
   if (version_ == 0)
     return {};
   fence_set readers = std::exchange(readers_, {});
   fence_set elsewhere = readers;
-  elsewhere.remove_if([&](fence f) { return f.stream == stream_; });
+  elsewhere.remove_if([&](fence f) { return f.stream == stream; });
   if (!elsewhere.empty())
-    device_.wait(stream_, elsewhere);
-  readers.add(device_.record(stream_));
+    device_.wait(stream, elsewhere);
+  readers.add(device_.record(stream));
   return readers;
 }
 
@@ -282,7 +281,6 @@ bool batch_publisher::upload(const publish& message, published& done) {
   device_.write_tables(message.stream, tables_, entries);
   written_ = device_.record(message.stream);
   staging_.publish(*slot, written_);
-  stream_ = message.stream;
   ++publications_;
   entries_ += count;
   done.version = version_;

@@ -70,7 +70,7 @@ private:
   void publish_now(const publish& message, outbox& out);
   void tell(rows_published told, outbox& out);
   bool has_news() const;
-  fence_set end_readers();
+  fence_set end_readers(stream_id stream);
   bool upload(const publish& message, published& done);
 
   const batch_id id_;

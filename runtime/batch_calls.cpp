@@ -104,6 +104,15 @@ bool runtime_impl::has_order(const batch_state& state, std::span<const request_i
 }
 
 expected<publication> runtime_impl::publish(batch_id id, std::span<const request_id> order, stream_id stream) {
+  auto state = find(id);
+  if (!state)
+    return tl::unexpected<error>{state.error()};
+  return publish(id, order, has_order(**state, order), stream);
+}
+
+/// `same_order`: the publisher has it.
+expected<publication> runtime_impl::publish(batch_id id, std::span<const request_id> order, bool same_order,
+                                            stream_id stream) {
   auto found = find(id);
   if (!found)
     return tl::unexpected<error>{found.error()};
@@ -112,7 +121,6 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
     return tl::unexpected<error>{allowed.error()};
   settle_arrivals();
   kvferry::publish message{call_id::none(), {}, {}, stream, state.after, passed_};
-  const bool same_order = has_order(state, order);
   auto shown = std::exchange(state.order, {}); // none until it is known that it was not refused
   if (!same_order) {
     shown = message.order = std::vector<request_id>{order.begin(), order.end()};
@@ -234,7 +242,8 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
 
   settle_arrivals();
   std::uint64_t checked_at = (*state)->checked_at;
-  if (!has_order(**state, input.order) || checked_at != members_changes_) {
+  const bool same_order = has_order(**state, input.order);
+  if (!same_order || checked_at != members_changes_) {
     const std::size_t refused = result.refused.size();
     for (request_id request : input.order)
       if (request_record* record = known(request, step_call::add); record != nullptr && record->batch != id)
@@ -243,7 +252,7 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     checked_at = result.refused.size() == refused ? members_changes_ : 0;
   }
   const auto begin = std::chrono::steady_clock::now();
-  auto done = publish(id, input.order, input.stream);
+  auto done = publish(id, input.order, same_order, input.stream);
   result.ready = take_ready();
   if (!done) { // the rest was done, and the caller has to know of it
     result.version = (*state)->version;

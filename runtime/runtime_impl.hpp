@@ -141,6 +141,7 @@ private:
   expected<request_record*> find(request_id request);
   expected<batch_state*> find(batch_id id);
   static bool has_order(const batch_state& state, std::span<const request_id> order);
+  expected<publication> publish(batch_id id, std::span<const request_id> order, bool same_order, stream_id stream);
   history_report report(request_record& record, fence_set running = {});
   fence fence_on(stream_id stream);
   std::vector<stream_id> running_streams(const request_record& record, std::span<const stream_id> running) const;

@@ -92,7 +92,8 @@ struct table_view {
 class batch {
 public:
   /// Closes the batch: its members are detached and may join another. The tables' memory lives until what was launched
-  /// on the streams of its publications and reads has passed. REQUIRES: none of these is being captured.
+  /// on the streams of its publications and reads has passed. While one of these is being captured it stays open; the
+  /// runtime's next `poll` behind the capture closes it.
   ~batch();
 
   batch_id id() const;
