@@ -15,11 +15,16 @@ void actor_environment::add(batch_id id, publisher_handle handle) {
 }
 
 void actor_environment::remove(const address& who) {
-  std::unique_lock lock{guard_};
-  if (who.kind == actor_kind::request_cache)
-    requests_.erase(request_id{who.number});
-  else if (who.kind == actor_kind::batch_publisher)
-    batches_.erase(batch_id{static_cast<std::uint32_t>(who.number)});
+  std::size_t removed = 0;
+  {
+    std::unique_lock lock{guard_};
+    if (who.kind == actor_kind::request_cache)
+      removed = requests_.erase(request_id{who.number});
+    else if (who.kind == actor_kind::batch_publisher)
+      removed = batches_.erase(batch_id{static_cast<std::uint32_t>(who.number)});
+  }
+  if (removed != 0 && strategy != nullptr)
+    strategy->ended(actor_key_of(who));
 }
 
 actor_environment::request_handle actor_environment::find(request_id id) const {

@@ -24,7 +24,7 @@ expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
   auto [place, fresh] =
       batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}, {}, {}, 0, {}});
   batch_state& state = place->second;
-  auto publisher = spawn_batch_publisher(system_, environment_, config, batch, id,
+  auto publisher = spawn_batch_publisher(host_->system, environment_, config, batch, id,
                                          device_of(address_of(id), state.recorded), *state.memory);
   end_with(publisher, address_of(id));
   environment_.add(id, std::move(publisher));

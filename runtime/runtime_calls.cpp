@@ -17,7 +17,7 @@ expected<opened> runtime_impl::open(std::vector<token> prompt, const prefix_name
   step_fences_.clear();
   settle_arrivals();
   const request_id id{++last_request_};
-  environment_.add(id, spawn_request_cache(system_, environment_, config, id));
+  environment_.add(id, spawn_request_cache(host_->system, environment_, config, id));
   // Registered before its first message (rule 10); different senders, so the answer is waited for.
   const call_id registration{id.value() | registration_bit};
   pending_.emplace(registration, pending_call{});

@@ -9,21 +9,21 @@ namespace kvferry {
 runtime_impl::runtime_impl(const configuration& configured, std::shared_ptr<device> target,
                            std::vector<group_pools> memory, std::unique_ptr<message_recorder> recorder,
                            delivery_strategy* strategy)
-    : config(configured), pools(std::move(memory)), system_config_(configured), system_(system_config_),
-      device_(std::move(target)), recorder_(std::move(recorder)), router_events_(config.router_events_max) {
+    : config(configured), pools(std::move(memory)), host_(make_actor_host(configured)), device_(std::move(target)),
+      recorder_(std::move(recorder)), router_events_(config.router_events_max) {
   environment_.observer = recorder_.get();
   environment_.strategy = strategy;
   environment_.to_engine = [this](address from, std::uint64_t cause, any_message body) {
     port_.push({from, cause, std::move(body)});
   };
   if (config.scheduler == scheduler_kind::stepped) {
-    stepped_ = std::make_unique<stepped_delivery>(environment_, system_.stepped(), config, strategy);
+    stepped_ = std::make_unique<stepped_delivery>(environment_, host_->system.stepped(), config, strategy);
     environment_.hold = [this](caf_bridge::held_message message) { stepped_->hold(std::move(message)); };
   }
-  environment_.registry = spawn_page_registry(system_, environment_, config);
+  environment_.registry = spawn_page_registry(host_->system, environment_, config);
   environment_.storage =
-      spawn_storage(system_, environment_, device_of(address{actor_kind::storage, 0}, recorded_for_storage_));
-  environment_.completions = spawn_completions(system_, environment_);
+      spawn_storage(host_->system, environment_, device_of(address{actor_kind::storage, 0}, recorded_for_storage_));
+  environment_.completions = spawn_completions(host_->system, environment_);
   end_with(environment_.registry, {actor_kind::page_registry, 0});
   end_with(environment_.storage, {actor_kind::storage, 0});
   end_with(environment_.completions, {actor_kind::completions, 0});
@@ -326,7 +326,7 @@ leftovers runtime_impl::shut_down() {
   stopping_ = true;
   environment_.stop_all();
   run_dry();
-  system_.await_all_actors_done(); // until then actors read the handles
+  host_->system.await_all_actors_done(); // until then actors read the handles
   environment_.clear();
   run_dry();
   if (recorder_)

@@ -14,6 +14,7 @@
 #include "actors/table_mirror.hpp"
 #include "device/device.hpp"
 #include "kvferry/runtime.hpp"
+#include "runtime/actor_host.hpp"
 #include "runtime/engine_port.hpp"
 #include "runtime/held_router_events.hpp"
 #include "runtime/message_recorder.hpp"
@@ -162,8 +163,7 @@ private:
   void forget(request_id request);
 
   // Order matters: the actor system is declared before everything that holds handles.
-  caf_bridge::system_config system_config_;
-  caf_bridge::actor_system system_;
+  actor_host_ptr host_;
   std::shared_ptr<device> device_;
   std::unique_ptr<message_recorder> recorder_;
   std::unique_ptr<recording_device> recorded_for_storage_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "examples/search/foresight.hpp"
 #include "examples/search/schedule.hpp"
 #include "kvferry/delivery.hpp"
 
@@ -33,7 +34,8 @@ struct option {
 struct choice_point {
   std::uint32_t number = 0; ///< in this run, from 0
   std::span<const option> options;
-  std::uint64_t state = 0; ///< equal: everything that can follow is the same
+  std::uint64_t state = 0;     ///< equal: everything that can follow is the same
+  const moment* now = nullptr; ///< among deliveries, and going on behind them; null: between two steps
 };
 
 /// Thrown out of a run that need not go on: what follows has been seen.
@@ -48,6 +50,9 @@ public:
 
   /// Whether what must hold when all is quiet is worth asking for now; false: another run has asked here.
   virtual bool on_new_ground() const { return true; }
+
+  /// Gets to know what each handling of the run does; null: nobody wants to.
+  virtual foresight* learns() { return nullptr; }
 };
 
 /// Goes by a schedule. Deviations that fit no point, or have no such option, are passed over.

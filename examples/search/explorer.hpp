@@ -19,6 +19,7 @@ struct failed_run {
 struct search_result {
   std::uint64_t schedules = 0;                      ///< runs that were begun
   std::uint64_t cut = 0;                            ///< of these, ended where another had been in the same state
+  std::uint64_t unrun = 0;                          ///< of those, known to end there without a run
   std::uint64_t skipped = 0;                        ///< in which the engine did without a step, after a fault
   std::uint64_t waited = 0;                         ///< in which it had to wait for a call to be granted
   std::uint64_t states = 0;                         ///< that were told apart at choice points
@@ -33,6 +34,7 @@ struct search_result {
 struct search_bounds {
   std::uint64_t budget = 0;                ///< runs
   std::optional<std::uint32_t> deviations; ///< none: any number
+  bool looks_ahead = true;                 ///< schedules known to be cut are not run; the result is the same
 };
 
 /// Told after each run.

@@ -111,6 +111,7 @@ int run(const search_options& options) {
   if (!options.plant.empty())
     if (auto planted = kvferry::plant_fault(options.plant); !planted)
       return refuse(planted.error());
+  const kvferry::keeps_actor_host kept; // a schedule takes less time than to make one
   std::vector<scenario_report> reports;
   int status = all_held;
   for (const std::filesystem::path& file : options.scenarios) {

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "examples/pages/mixing.hpp"
 #include "examples/scenario/runner.hpp"
-#include "examples/search/state_hash.hpp"
+#include "examples/search/foresight.hpp"
 #include "kvferry/contract.hpp"
 #include "kvferry/test_hooks.hpp"
 
@@ -17,8 +16,10 @@ constexpr std::uint32_t deliveries_max = 100'000;
 class open_run final : public kvferry::delivery_strategy {
 public:
   open_run(const run_setup& setup, chooser& choose, coverage& seen)
-      : setup_(setup), choose_(choose), seen_(seen), running_(setup.plan, options()) {
+      : setup_(setup), choose_(choose), seen_(seen), learns_(choose.learns()), running_(setup.plan, options()) {
     seen_.begin_run();
+    if (learns_ != nullptr)
+      learns_->begin_run();
   }
 
   run_result run() {
@@ -46,29 +47,30 @@ public:
   std::optional<std::size_t> next(std::span<const kvferry::waiting_message> waiting, bool caller_may_go_on) override {
     KVFERRY_REQUIRE(++delivered_ < deliveries_max, "{} messages and no end, {} on their way", delivered_,
                     waiting.size());
-    for (std::size_t i = names_.size(); i < waiting.size(); ++i)
-      names_.push_back(state_.sent(waiting[i].from));
+    end_handling(waiting, caller_may_go_on);
+    now_.begin_to_wait(waiting);
     std::size_t chosen = 0;
     if (choosing_) {
+      now_.caller_may_go_on = caller_may_go_on;
+      now_.waits_for_all = waits_for_all_;
+      now_.waits = result_.waits;
+      now_.find_heads(heads_);
       options_.clear();
-      heads_.clear();
-      for (std::size_t i = 0; i < waiting.size(); ++i)
-        if (kvferry::is_oldest_of_its_ends(waiting, i)) {
-          options_.push_back({option::kind::deliver, waiting[i].from, waiting[i].to, 0});
-          heads_.push_back(i);
-        }
-      if (caller_may_go_on && !waits_for_all_)
+      for (std::size_t head : heads_)
+        options_.push_back({option::kind::deliver, waiting[head].from, waiting[head].to, 0});
+      if (now_.can_go_on())
         options_.push_back({option::kind::go_on});
-      const std::uint32_t option = choice();
+      const std::uint32_t option = choice(&now_);
       if (option == heads_.size()) {
         something_waits_ = true;
         return std::nullopt;
       }
       chosen = heads_[option];
       ++result_.deliveries;
+      if (learns_ != nullptr)
+        learns_->begins(now_, chosen);
     }
-    state_.delivered(names_[chosen], waiting[chosen].to);
-    names_.erase(names_.begin() + static_cast<std::ptrdiff_t>(chosen));
+    now_.take(chosen);
     something_waits_ = false;
     return chosen;
   }
@@ -78,17 +80,32 @@ public:
       seen_.handled(who, message);
   }
 
-  void told_engine(kvferry::actor_key from) noexcept override { state_.told_engine(from); }
+  void told_engine(kvferry::actor_key from) noexcept override {
+    now_.state.told_engine(from);
+    if (choosing_ && learns_ != nullptr)
+      learns_->told_engine(from);
+  }
 
   void called_device(kvferry::actor_key who, kvferry::stream_id on,
                      std::optional<kvferry::fence> recorded) noexcept override {
-    state_.called_device(who, on);
+    now_.state.called_device(who, on);
+    if (choosing_ && learns_ != nullptr)
+      learns_->called_device(who, on);
     streams_ = std::max(streams_, on.value() + 1);
     if (recorded && who == storage_)
       copies_.push_back(*recorded);
   }
 
-  void caller_goes_on() noexcept override { state_.engine_goes_on(); }
+  void ended(kvferry::actor_key who) noexcept override {
+    now_.end(who);
+    if (choosing_ && learns_ != nullptr)
+      learns_->ended(who);
+  }
+
+  void caller_goes_on() noexcept override {
+    end_handling({}, std::nullopt);
+    now_.state.engine_goes_on();
+  }
 
 private:
   scenarios::run_options options() {
@@ -104,17 +121,20 @@ private:
   }
 
   /// Among options_.
-  std::uint32_t choice() {
+  std::uint32_t choice(const moment* among_deliveries) {
     if (options_.size() == 1)
       return 0;
     const std::uint32_t number = result_.points++;
-    std::uint64_t state = state_.value();
-    for (std::uint64_t waiting : names_) // their order says what option 0 is, now and later
-      state = pages::mix(state, waiting);
-    const std::uint32_t chosen = choose_.choose({number, options_, state});
+    const std::uint32_t chosen = choose_.choose({number, options_, now_.value(), among_deliveries});
     if (chosen != 0)
       result_.chosen.push_back({number, chosen});
     return chosen;
+  }
+
+  /// Of the message that was delivered before.
+  void end_handling(std::span<const kvferry::waiting_message> waiting, std::optional<bool> caller_may_go_on) {
+    if (choosing_ && learns_ != nullptr)
+      learns_->done(waiting.subspan(std::min(waiting.size(), now_.waiting.size())), caller_may_go_on);
   }
 
   /// Whatever is chosen to happen before the scenario's next step, and that step.
@@ -126,8 +146,8 @@ private:
           options_.push_back({.what = option::kind::run_stream, .number = i});
       if (faults_ < setup_.allowed.at_most)
         add_faults();
-      const option chosen = options_[choice()];
-      state_.engine_did(mixed_kind(chosen));
+      const option chosen = options_[choice(nullptr)];
+      now_.state.engine_did(mixed_kind(chosen));
       if (chosen.what == option::kind::go_on)
         break;
       apply(chosen);
@@ -196,14 +216,14 @@ private:
 
   /// Leaves no trace in the state: whether it was asked for makes no difference to what follows.
   void check_quiet() {
-    const state_hash before = state_;
+    const state_hash before = now_.state;
     choosing_ = false;
     if (running_.runtime() != nullptr)
       if (auto broken = running_.runtime()->check_quiet())
         for (const std::string& what : *broken)
           result_.findings.push_back({running_.steps_done(), "", what});
     choosing_ = true;
-    state_ = before;
+    now_.state = before;
   }
 
   /// The death of one of these ends the runtime, and every call says so.
@@ -225,7 +245,8 @@ private:
   chooser& choose_;
   coverage& seen_;
   run_result result_;
-  state_hash state_;
+  moment now_;
+  foresight* const learns_; // null: nobody does
   bool choosing_ = false;
   bool waits_for_all_ = false;
   bool something_waits_ = false; // undelivered
@@ -234,7 +255,6 @@ private:
   std::uint32_t delivered_ = 0;        // in all
   std::uint32_t faults_ = 0;           // so far
   std::uint32_t streams_ = 0;          // seen
-  std::vector<std::uint64_t> names_;   // of the waiting messages, as state_hash has them
   std::vector<option> options_;        // of the current point
   std::vector<std::size_t> heads_;     // of options_, the places among the waiting
   std::vector<kvferry::fence> copies_; // submitted

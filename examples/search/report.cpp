@@ -34,6 +34,7 @@ nlohmann::ordered_json json_of(const scenario_report& report) {
           {"schedules_per_s", rate_of(report)},
           {"seconds", report.seconds},
           {"cut", r.cut},
+          {"unrun", r.unrun},
           {"skipped", r.skipped},
           {"waited", r.waited},
           {"states", r.states},
@@ -50,8 +51,9 @@ std::string to_text(const scenario_report& report) {
   std::string how = r.failure ? "failed" : r.complete ? "complete" : r.schedules == 1 ? "held" : "budget exhausted";
   if (!r.complete && !r.failure && r.complete_deviations)
     how += fmt::format(", complete at {} deviations", *r.complete_deviations);
-  text += fmt::format("  {}; {} schedules, {} cut where another had been, {} states, {:.0f} a second\n", how,
-                      r.schedules, r.cut, r.states, rate_of(report));
+  text += fmt::format("  {}; {} schedules, {} cut where another had been ({} of them without a run), {} states, "
+                      "{:.0f} a second\n",
+                      how, r.schedules, r.cut, r.unrun, r.states, rate_of(report));
   text += fmt::format("  in {} the engine waited to be granted something, in {} it did without, after a fault\n",
                       r.waited, r.skipped);
   text += fmt::format("  at most {} choice points and {} deliveries in a run, {} pairs of messages\n", r.points_max,

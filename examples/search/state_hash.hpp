@@ -31,6 +31,12 @@ public:
 
   std::uint64_t value() const;
 
+  /// Of one actor alone.
+  std::uint64_t of(kvferry::actor_key who) const;
+
+  /// Of what the engine has done, on its own or because it was told something.
+  std::uint64_t of_engine_moves() const { return engine_moves_; }
+
 private:
   struct actor {
     kvferry::actor_key who;
@@ -38,11 +44,12 @@ private:
     std::uint64_t sent = 0;
   };
 
-  actor& of(kvferry::actor_key who);
-  std::uint64_t& of(kvferry::stream_id stream);
+  actor& known(kvferry::actor_key who);
+  std::uint64_t& known(kvferry::stream_id stream);
 
   std::vector<actor> actors_;          // few, in the order of their first message
   std::vector<std::uint64_t> streams_; // by number
+  std::uint64_t engine_moves_ = 0;     // the engine's state when it last did something
 };
 
 } // namespace search

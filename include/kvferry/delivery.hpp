@@ -41,8 +41,8 @@ inline bool is_oldest_of_its_ends(std::span<const waiting_message> waiting, std:
 
 /// Decides what is delivered next, and is told what depends on that. All calls come from the thread that calls the
 /// runtime, while it does; the runtime's creation and destruction count as calls. Of one handling `handling` comes
-/// first, then, in any order, what it does: calls on the device, messages to the engine, messages that wait from then
-/// on.
+/// first, then, in any order, what it does: calls on the device, messages to the engine, its end, messages that wait
+/// from then on.
 ///
 /// `next` may throw: that leaves through the runtime's call, and of that runtime only destruction may follow, during
 /// which it must not throw.
@@ -63,6 +63,9 @@ public:
 
   /// `who` has enqueued something on a stream; `recorded` is empty when that left no fence.
   virtual void called_device(actor_key /*who*/, stream_id /*on*/, std::optional<fence> /*recorded*/) noexcept {}
+
+  /// `who` has ended: what is sent to it from now on gets nowhere.
+  virtual void ended(actor_key /*who*/) noexcept {}
 
   /// The caller goes on: by choice, or since nothing waits.
   virtual void caller_goes_on() noexcept {}

@@ -30,10 +30,11 @@ struct scripted_order final : delivery_strategy {
   }
   void told_engine(actor_key) noexcept override { ++told; }
   void called_device(actor_key who, stream_id, std::optional<fence>) noexcept override { ++calls[to_string(who)]; }
+  void ended(actor_key who) noexcept override { ends.push_back(to_string(who)); }
   void caller_goes_on() noexcept override { ++went_on; }
 
   function choose;
-  std::vector<std::string> handled;
+  std::vector<std::string> handled, ends;
   std::map<std::string, int> calls;
   int told = 0, went_on = 0;
   std::size_t most_waiting = 0;
@@ -132,6 +133,9 @@ TEST_CASE("a strategy hears of handlings, of what the engine is told, of calls o
   REQUIRE(r.order.calls.contains("storage"));
   REQUIRE(r.order.calls.contains("batch_publisher/1"));
   REQUIRE(r.order.handled.front() == "page_registry register_request");
+  REQUIRE(r.order.ends == std::vector<std::string>{"request_cache/1"});
+  r.rows.reset();
+  REQUIRE(r.order.ends.back() == "batch_publisher/1");
   REQUIRE(std::find(r.order.handled.begin(), r.order.handled.end(), "request_cache/1 enter_decode") !=
           r.order.handled.end());
 }
@@ -198,6 +202,32 @@ TEST_CASE("a contract that a strategy breaks can be thrown, and the runtime ends
     r.order.choose = oldest;
   }
   REQUIRE_THAT(contracts.broken().value(), ContainsSubstring("message 99 of 1"));
+}
+
+TEST_CASE("runtimes that leave their actor system to the next are like any other") {
+  const auto handled_of_one = [] {
+    ordered_rig r(newest);
+    r.serve_one();
+    return r.order.handled;
+  };
+  const std::vector<std::string> expected = handled_of_one();
+  const keeps_actor_host kept;
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(handled_of_one() == expected);
+  {
+    ordered_rig first(newest); // two at a time have one each
+    REQUIRE(handled_of_one() == expected);
+    first.serve_one();
+    REQUIRE(first.order.handled == expected);
+  }
+  {
+    const contracts_throw contracts;
+    ordered_rig broken(oldest);
+    broken.order.choose = [](std::span<const waiting_message>, bool) { return std::size_t{99}; };
+    REQUIRE_THROWS_AS(broken.of->poll(), contract_failure);
+    broken.order.choose = oldest;
+  }
+  REQUIRE(handled_of_one() == expected);
 }
 
 TEST_CASE("threads deliver as they like: a strategy for them is refused") {

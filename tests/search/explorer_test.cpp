@@ -124,6 +124,34 @@ TEST_CASE("runs that are cut would have ended where others end") {
   REQUIRE(kept == all);
 }
 
+TEST_CASE("schedules that are cut without a run would have been cut there by one") {
+  const auto name = GENERATE(as<std::string>{}, "a_close_during_commit", "a_load_into_a_slot_that_was_read",
+                             "steps_of_two_requests", "an_abort_during_a_copy", "loads_of_two_blocks");
+  const auto plan = plan_of(name);
+  faults any;
+  any.fail_copy = any.repeat_completion = any.kill_request = GENERATE(false, true);
+  INFO(name << (any.fail_copy ? ", with faults" : ""));
+  const run_setup setup{plan, any, {}};
+  const auto explored = [&](bool looks_ahead, coverage& seen, std::set<std::uint64_t>& ends) {
+    return explore(setup, {300, 2, looks_ahead}, seen, {}, &ends);
+  };
+  coverage by_runs_seen, ahead_seen;
+  std::set<std::uint64_t> by_runs_ends, ahead_ends;
+  const search_result by_runs = explored(false, by_runs_seen, by_runs_ends);
+  const search_result ahead = explored(true, ahead_seen, ahead_ends);
+  REQUIRE(by_runs.unrun == 0);
+  REQUIRE(ahead.unrun > 20);
+  REQUIRE(ahead.schedules == by_runs.schedules);
+  REQUIRE(ahead.cut == by_runs.cut);
+  REQUIRE(ahead.states == by_runs.states);
+  REQUIRE(ahead.waited == by_runs.waited);
+  REQUIRE(ahead.points_max == by_runs.points_max);
+  REQUIRE(ahead.deliveries_max == by_runs.deliveries_max);
+  REQUIRE(ahead.last_chosen == by_runs.last_chosen);
+  REQUIRE(ahead_ends == by_runs_ends);
+  REQUIRE(ahead_seen.names() == by_runs_seen.names());
+}
+
 TEST_CASE("a search that ends with its budget says how far it was complete") {
   const auto plan = plan_of("two_owners_and_a_decode_entry");
   coverage seen;
