@@ -9,9 +9,11 @@ void actor_environment::add(request_id id, request_handle handle) {
   requests_.emplace(id, std::move(handle));
 }
 
-void actor_environment::add(batch_id id, publisher_handle handle) {
+std::shared_ptr<const std::atomic<std::uint64_t>> actor_environment::add(batch_id id, publisher_handle handle) {
+  auto sent = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::unique_lock lock{guard_};
-  batches_.emplace(id, std::move(handle));
+  batches_.emplace(id, publisher{std::move(handle), sent});
+  return sent;
 }
 
 void actor_environment::remove(const address& who) {
@@ -33,11 +35,13 @@ actor_environment::request_handle actor_environment::find(request_id id) const {
   return found == requests_.end() ? request_handle{} : found->second;
 }
 
-actor_environment::publisher_handle actor_environment::find(batch_id id) const {
+actor_environment::publisher actor_environment::find_publisher(batch_id id) const {
   std::shared_lock lock{guard_};
   auto found = batches_.find(id);
-  return found == batches_.end() ? publisher_handle{} : found->second;
+  return found == batches_.end() ? publisher{} : found->second;
 }
+
+actor_environment::publisher_handle actor_environment::find(batch_id id) const { return find_publisher(id).handle; }
 
 void actor_environment::stop_all() {
   std::vector<request_handle> requests;
@@ -46,8 +50,8 @@ void actor_environment::stop_all() {
     std::shared_lock lock{guard_}; // actors remove themselves when they end, which takes the lock
     for (const auto& [id, handle] : requests_)
       requests.push_back(handle);
-    for (const auto& [id, handle] : batches_)
-      batches.push_back(handle);
+    for (const auto& [id, publisher] : batches_)
+      batches.push_back(publisher.handle);
   }
   for (const auto& handle : requests)
     caf_bridge::stop(handle);
@@ -98,7 +102,14 @@ void actor_environment::post(const address& from, std::uint64_t cause, outgoing 
   case actor_kind::storage: return send_to(storage);
   case actor_kind::completions: return send_to(completions);
   case actor_kind::request_cache: return send_to(find(request_id{message.to.number}));
-  case actor_kind::batch_publisher: return send_to(find(batch_id{static_cast<std::uint32_t>(message.to.number)}));
+  case actor_kind::batch_publisher: {
+    const publisher to = find_publisher(batch_id{static_cast<std::uint32_t>(message.to.number)});
+    const bool only_asks = message.body.get_if<check_rows>() != nullptr;
+    send_to(to.handle);
+    if (to.sent && !only_asks) // afterwards: a count that somebody reads tells of messages that are there
+      to.sent->fetch_add(1, std::memory_order_release);
+    return;
+  }
   case actor_kind::engine: break; // above
   case actor_kind::device: break; // no actor
   }

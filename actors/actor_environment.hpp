@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -55,7 +56,11 @@ public:
   completions_handle completions;
 
   void add(request_id id, request_handle handle);
-  void add(batch_id id, publisher_handle handle);
+
+  /// The answer counts the messages that have been sent to it, but for those that only ask. Whoever finds it as it was
+  /// when a message was answered knows that the publisher has been told nothing since, or nothing that anybody can know
+  /// of.
+  std::shared_ptr<const std::atomic<std::uint64_t>> add(batch_id id, publisher_handle handle);
   void remove(const address& who);
   request_handle find(request_id id) const;
   publisher_handle find(batch_id id) const;
@@ -105,9 +110,15 @@ private:
   static void enqueue(const request_handle& to, const address& from, std::uint64_t cause, any_message& body);
   static void enqueue(const publisher_handle& to, const address& from, std::uint64_t cause, any_message& body);
 
+  struct publisher {
+    publisher_handle handle;
+    std::shared_ptr<std::atomic<std::uint64_t>> sent;
+  };
+  publisher find_publisher(batch_id id) const;
+
   mutable std::shared_mutex guard_; // of the two maps
   std::unordered_map<request_id, request_handle> requests_;
-  std::unordered_map<batch_id, publisher_handle> batches_;
+  std::unordered_map<batch_id, publisher> batches_;
   std::atomic<std::uint64_t> handled_{0};
 };
 

@@ -10,9 +10,9 @@
 namespace kvferry {
 
 batch_publisher::batch_publisher(batch_id id, std::size_t groups, const batch_config& config, device& target,
-                                 device_memory& tables, staging_ring_options staging)
-    : id_(id), device_(target), tables_(tables), mirror_(groups, config), staging_(target, staging),
-      rows_(config.rows) {
+                                 device_memory& tables, publisher_options options)
+    : id_(id), device_(target), tables_(tables), mirror_(groups, config), staging_(target, options.staging),
+      by_value_(options.by_value_max), rows_(config.rows) {
   KVFERRY_REQUIRE(tables.size_bytes() >= mirror_.layout().bytes, "batch {}: tables of {} bytes in {}", id.value(),
                   mirror_.layout().bytes, tables.size_bytes());
 }
@@ -70,6 +70,7 @@ void batch_publisher::change_row(row_id row, row_seq seq, bool whole, const std:
   mirror_.set_owner(row, state.oversized ? request_id::none() : state.request);
   if (state.oversized) {
     mirror_.clear_pages(row);
+    unnames_ = true; // which pages it would have shown is not known any more
     return;
   }
   for (const page_change& page : pages)
@@ -193,22 +194,25 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
   if (!message.after.empty())
     device_.wait(message.stream, message.after);
   if (version_ != 0 && message.stream != stream_) { // also when nothing changes: the new stream's steps read the tables
-    const fence before = device_.record(stream_);
-    device_.wait(message.stream, before);
-    readers_.add(before);
+    device_.wait(message.stream, device_.record(stream_)); // so what reads there is behind every later end, too
   }
 
   std::sort(touched_.begin(), touched_.end());
   published done{message.call, version_, 0, {}, {}};
   rows_published told{id_, version_, {}, {}, {}, {}};
+  unnames_ = mirror_.took_pages_away() || unnames_;
   const bool changed = mirror_.changed();
-  if (changed || has_news())
-    told.readers = end_readers(message.stream);
   if (changed && !upload(message, done)) {
-    readers_.add(told.readers);
     out.send(std::move(done));
     return;
   }
+  if (told.version != 0 && frees_pages()) { // of the versions before: nothing reads the new one yet
+    if (!changed)
+      end_ = {};
+    told.readers = readers_;
+    told.readers.add(end_of_publication(message.stream));
+  }
+  unnames_ = false;
   stream_ = message.stream; // not of one that was refused: as its caller has it
   told.version = done.version;
   for (row_id touched : std::exchange(touched_, {})) {
@@ -241,46 +245,53 @@ void batch_publisher::tell(rows_published told, outbox& out) {
     out.send(request, row_gone{id_});
 }
 
-/// Something that the registry or a request waits to hear of.
-bool batch_publisher::has_news() const {
-  return !left_numbers_.empty() || !departed_.empty() || std::any_of(touched_.begin(), touched_.end(), [&](row_id row) {
-    return rows_[row.value()].told != rows_[row.value()].seq;
-  });
-}
+/// Do the registry's slots wait for the readers of the versions so far? Without a fence when nothing left the tables.
+bool batch_publisher::frees_pages() const { return unnames_ || !left_numbers_.empty() || !departed_.empty(); }
 
-/// Behind all readers of the versions so far. What this publication writes on `stream` comes after them.
-fence_set batch_publisher::end_readers(stream_id stream) {
-  if (version_ == 0)
-    return {};
-  fence_set readers = std::exchange(readers_, {});
-  fence_set elsewhere = readers;
+/// What is written on `stream` from now on comes after the readers on other streams. Those on the publications' own
+/// streams are before it anyway.
+void batch_publisher::follow_readers(stream_id stream) {
+  fence_set elsewhere = std::exchange(readers_, {});
   elsewhere.remove_if([&](fence f) { return f.stream == stream; });
   if (!elsewhere.empty())
     device_.wait(stream, elsewhere);
-  readers.add(device_.record(stream));
-  return readers;
+}
+
+/// Behind all readers of the versions before, and the table writes. One event for all who need it.
+fence batch_publisher::end_of_publication(stream_id stream) {
+  if (end_.sequence == 0)
+    end_ = device_.record(stream);
+  return end_;
 }
 
 /// Writes what changed into the tables, on the caller's stream. False: refused, nothing was done.
 bool batch_publisher::upload(const publish& message, published& done) {
-  staging_.reclaim(message.passed);
   const auto is_changed = [&](row_id row) { return rows_[row.value()].changed; };
   const auto rows_changed = static_cast<std::size_t>(std::count_if(touched_.begin(), touched_.end(), is_changed));
-  auto slot = staging_.acquire(mirror_.changes() + rows_changed);
-  if (!slot) {
-    done.refused = refusal{slot.error().code, slot.error().message, {}};
-    return false;
+  std::optional<staging_ring::slot> staged;
+  if (const std::size_t at_most = mirror_.changes() + rows_changed; at_most > by_value_.size()) {
+    staging_.reclaim(message.passed);
+    auto slot = staging_.acquire(at_most);
+    if (!slot) {
+      done.refused = refusal{slot.error().code, slot.error().message, {}};
+      return false;
+    }
+    staged = *slot;
   }
   ++version_;
   for (row_id row : touched_)
     if (is_changed(row))
       mirror_.set_row_version(row, version_);
   const std::size_t count = mirror_.changes();
-  auto entries = slot->entries.first(count);
+  const std::span<table_entry> entries = std::span{staged ? staged->entries : by_value_}.first(count);
   mirror_.take_changes(entries);
+  follow_readers(message.stream);
   device_.write_tables(message.stream, tables_, entries);
-  written_ = device_.record(message.stream);
-  staging_.publish(*slot, written_);
+  end_ = {};
+  if (staged)
+    staging_.publish(*staged, end_of_publication(message.stream));
+  if (read_elsewhere_)
+    end_of_publication(message.stream);
   ++publications_;
   entries_ += count;
   done.version = version_;
@@ -296,8 +307,10 @@ void batch_publisher::handle(const begin_read& message, outbox& out) {
   if (version_ == 0) {
     changed.refused = refusal{error_code::not_published, "nothing was published yet", {}};
   } else {
-    if (message.stream != stream_)
-      device_.wait(message.stream, written_);
+    if (message.stream != stream_) {
+      read_elsewhere_ = true; // the first time it waits for more than the table writes
+      device_.wait(message.stream, end_of_publication(stream_));
+    }
     open_reads_.push_back(message.stream);
   }
   out.send(std::move(changed));

@@ -20,11 +20,16 @@
 
 namespace kvferry {
 
+struct publisher_options {
+  staging_ring_options staging = {};
+  std::size_t by_value_max = table_entries_by_value; ///< entries of a publication that needs no staging memory
+};
+
 class batch_publisher {
 public:
   /// `tables` is the allocation that `table_layout` describes; it and `target` outlive this.
   batch_publisher(batch_id id, std::size_t groups, const batch_config& config, device& target, device_memory& tables,
-                  staging_ring_options staging = {});
+                  publisher_options options = {});
 
   void handle(const join_row& message, outbox& out);
   void handle(const row_changed& message, outbox& out);
@@ -69,15 +74,17 @@ private:
   std::optional<std::vector<row_id>> rows_in_order() const;
   void publish_now(const publish& message, outbox& out);
   void tell(rows_published told, outbox& out);
-  bool has_news() const;
-  fence_set end_readers(stream_id stream);
+  bool frees_pages() const;
+  void follow_readers(stream_id stream);
   bool upload(const publish& message, published& done);
+  fence end_of_publication(stream_id stream);
 
   const batch_id id_;
   device& device_;
   device_memory& tables_;
   table_mirror mirror_;
   staging_ring staging_;
+  std::vector<table_entry> by_value_; // in `upload`; as many as need no staging memory
   std::vector<row_state> rows_;
   std::vector<row_id> touched_;   // may have changed, or have a number that was not told, since the last publication
   std::uint32_t oversized_ = 0;   // rows
@@ -91,8 +98,10 @@ private:
   std::optional<publish> asked_;         // waits for numbers
   version_number version_ = 0;
   stream_id stream_;                  // of the latest publication
-  fence written_;                     // behind its table writes
-  fence_set readers_;                 // left by end_read
+  fence end_;                         // behind its table writes, when somebody needed it
+  fence_set readers_;                 // on other streams, left by end_read, that its table writes did not wait for
+  bool unnames_ = false;              // since the latest publication an entry lost a page that a version may show
+  bool read_elsewhere_ = false;       // there have been reads on other streams: each publication needs its end
   std::vector<stream_id> open_reads_; // one for each
   std::uint64_t publications_ = 0;
   std::uint64_t entries_ = 0;

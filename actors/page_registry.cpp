@@ -85,8 +85,9 @@ void page_registry::finish(outbox& out) {
       before->remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
     out.send(copy_pages{std::exchange(copies_, {}), std::exchange(before_to_host_, {}),
                         std::exchange(before_to_gpu_, {}), !reply_waits_for_.empty()});
+    unsubmitted_ = reply_waits_for_.empty();
   } else if (!reply_waits_for_.empty()) { // for a copy that was decided earlier
-    out.send(submit_copies{});
+    submit(out);
   }
   if (!cancels_.empty())
     out.send(cancel_copies{std::exchange(cancels_, {})});
@@ -189,9 +190,33 @@ void page_registry::handle(const fence_passed& message, outbox& out) {
   finish(out);
 }
 
+void page_registry::submit(outbox& out) {
+  out.send(submit_copies{});
+  unsubmitted_ = false;
+}
+
 void page_registry::handle(const flush_copies&, outbox& out) {
   begin(nullptr);
-  out.send(submit_copies{});
+  if (unsubmitted_)
+    submit(out);
+}
+
+void page_registry::handle(const published_unchanged&, outbox& out) {
+  begin(nullptr);
+  count_publication();
+  finish(out);
+  if (unsubmitted_)
+    submit(out);
+}
+
+/// What has been deferred for so many of them is deferred no longer.
+void page_registry::count_publication() {
+  ++publications_;
+  if (config_.defer_steps_max)
+    deferrals_.take_due(publications_, *config_.defer_steps_max, [&](block& b) {
+      b.bound_reached = true;
+      settle(b);
+    });
 }
 
 void page_registry::handle(const batch_changed& message, outbox&) {
@@ -211,7 +236,6 @@ void page_registry::handle(const row_acknowledged& message, outbox& out) {
 
 void page_registry::handle(const rows_published& message, outbox& out) {
   begin(nullptr);
-  publications_ += message.version != 0 ? 1u : 0u;
   for (const row_number& shown : message.shown) {
     acknowledge(shown.request, shown.seq, message.readers);
     if (claim* c = live_claim(shown.request); c != nullptr && c->batch == message.batch)
@@ -235,11 +259,8 @@ void page_registry::handle(const rows_published& message, outbox& out) {
     else
       gone_[request] = message.readers; // its release_owners may still be on its way
   }
-  if (config_.defer_steps_max)
-    deferrals_.take_due(publications_, *config_.defer_steps_max, [&](block& b) {
-      b.bound_reached = true;
-      settle(b);
-    });
+  if (message.version != 0)
+    count_publication();
   finish(out);
 }
 

@@ -46,6 +46,7 @@ public:
   void handle(const copies_done& message, outbox& out);
   void handle(const fence_passed& message, outbox& out);
   void handle(const flush_copies& message, outbox& out);
+  void handle(const published_unchanged& message, outbox& out);
   void handle(const request_down& message, outbox& out);
   void handle(const bury_request& message, outbox& out);
   void handle(const query_blockers& message, outbox& out);
@@ -229,6 +230,8 @@ private:
 
   void begin(claim* caller);
   void finish(outbox& out);
+  void submit(outbox& out);
+  void count_publication();
   void count_host_runs();
   void refuse(call_id call, refusal why);
   void fill_counts(offload_accepted& reply, const claim& c) const;
@@ -265,6 +268,7 @@ private:
   std::uint64_t last_move_ = 0;
   std::uint64_t last_idle_ = 0;
   std::uint64_t publications_ = 0;
+  bool unsubmitted_ = false; // storage has been sent copies that it need not submit yet
   fence_set passed_;
   bool watching_ = false;
   std::uint64_t last_event_ = 0;

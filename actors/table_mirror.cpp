@@ -54,23 +54,28 @@ table_mirror::table_mirror(std::size_t groups, const batch_config& config)
   told_ = bytes_;
 }
 
+/// Was it another one before?
 template <class T>
-void table_mirror::set(std::uint64_t offset, T value) {
+bool table_mirror::set(std::uint64_t offset, T value) {
   if (std::memcmp(bytes_.data() + offset, &value, sizeof(T)) == 0)
-    return;
+    return false;
   std::memcpy(bytes_.data() + offset, &value, sizeof(T));
   if (!is_changed_[offset]) {
     is_changed_[offset] = 1;
     changed_.push_back({offset, sizeof(T)});
   }
+  return true;
 }
 
 void table_mirror::set_page(row_id row, group_id group, block_ordinal ordinal, tier on, std::uint32_t slot) {
   KVFERRY_REQUIRE(ordinal < layout_.max_blocks, "ordinal {} of {} in row {}", ordinal, layout_.max_blocks, row.value());
   const table_layout::group& g = layout_.groups[group.value()];
   const std::uint64_t entry = std::uint64_t{row.value()} * layout_.max_blocks + ordinal;
-  set(g.page_index + entry * 4, on == tier::none ? std::int32_t{-1} : static_cast<std::int32_t>(slot));
-  set(g.page_tier + entry, static_cast<std::uint8_t>(on));
+  const bool had_page = bytes_[g.page_tier + entry] != static_cast<std::byte>(tier::none);
+  const bool other_slot =
+      set(g.page_index + entry * 4, on == tier::none ? std::int32_t{-1} : static_cast<std::int32_t>(slot));
+  const bool other_tier = set(g.page_tier + entry, static_cast<std::uint8_t>(on));
+  took_away_ = took_away_ || (had_page && (other_slot || other_tier));
   std::uint32_t& extent = extents_[row.value() * layout_.groups.size() + group.value()];
   extent = std::max(extent, ordinal + 1);
 }

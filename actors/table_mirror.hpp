@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/device.hpp"
@@ -51,6 +52,9 @@ public:
   void set_page(row_id row, group_id group, block_ordinal ordinal, tier on, std::uint32_t slot);
   void set_history(row_id row, group_id group, std::uint32_t blocks);
 
+  /// Did an entry lose its page, to another or to none, since the last call?
+  bool took_pages_away() { return std::exchange(took_away_, false); }
+
   /// Empties the row: -1, 255, 0.
   void clear_pages(row_id row);
   void set_owner(row_id row, request_id request);
@@ -75,7 +79,7 @@ public:
 
 private:
   template <class T>
-  void set(std::uint64_t offset, T value);
+  bool set(std::uint64_t offset, T value);
 
   table_layout layout_;
   std::vector<std::byte> bytes_;
@@ -88,6 +92,7 @@ private:
   std::vector<change> changed_;
   std::vector<std::uint32_t> extents_; // [row][group] entries past this are none
   std::uint32_t active_ = 0;
+  bool took_away_ = false;
 };
 
 } // namespace kvferry

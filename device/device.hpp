@@ -46,6 +46,9 @@ struct table_entry {
   std::uint64_t width : 8 = 0; ///< 1, 4 or 8
 };
 
+/// Up to so many entries travel with the call that writes them; more are read from staging memory later.
+inline constexpr std::size_t table_entries_by_value = 250;
+
 /// Owns an allocation of the device; `data()` is valid until destruction.
 class device_memory {
 public:
@@ -118,8 +121,9 @@ public:
   /// Pinned host memory that the device can read. Errors: `out_of_memory`.
   virtual expected<std::unique_ptr<device_memory>> allocate_staging(std::uint64_t bytes) = 0;
 
-  /// Enqueues the writing of `entries` into `tables`. `entries` lie in memory from `allocate_staging` and are read when
-  /// the stream gets there: they must stay as they are until a fence recorded behind this has passed.
+  /// Enqueues the writing of `entries` into `tables`. Up to `table_entries_by_value` may lie anywhere and are taken
+  /// with the call. More lie in memory from `allocate_staging` and are read when the stream gets there: they must stay
+  /// as they are until a fence recorded behind this has passed.
   virtual void write_tables(stream_id stream, device_memory& tables, std::span<const table_entry> entries) = 0;
 };
 

@@ -22,8 +22,8 @@ struct message_list {};
 
 using page_registry_messages =
     message_list<register_request, match_prefix, owner_transition, release_owners, batch_changed, row_acknowledged,
-                 rows_published, copies_submitted, copies_done, fence_passed, flush_copies, request_down, bury_request,
-                 query_blockers, query_counters, query_quiet, query_index>;
+                 rows_published, copies_submitted, copies_done, fence_passed, flush_copies, published_unchanged,
+                 request_down, bury_request, query_blockers, query_counters, query_quiet, query_index>;
 using storage_messages = message_list<copy_pages, cancel_copies, submit_copies, copy_completed>;
 using completions_messages = message_list<watch_copies, watch_fences, streams_progressed>;
 using request_cache_messages =

@@ -47,6 +47,8 @@ std::string to_string(const address& who) {
 
 std::string to_string(actor_key who) { return to_string(address_of(who)); }
 
+bool is_publisher(actor_key who) { return address_of(who).kind == actor_kind::batch_publisher; }
+
 std::optional<actor_key> actor_named(std::string_view name) {
   const auto found = parse_address(name);
   return found ? std::optional{actor_key_of(*found)} : std::nullopt;

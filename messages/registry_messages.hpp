@@ -123,10 +123,19 @@ struct fence_passed {
   static constexpr message_info info{"fence_passed", "completions", actor_kind::page_registry, "", "ignored"};
 };
 
-/// The end of a step: what was decided is submitted. Passed on to storage behind all copies decided before it.
+/// The end of a step: what was decided is submitted. Passed on to storage behind all copies decided before it, when
+/// there are any.
 struct flush_copies {
   KVFERRY_NO_FIELDS
   static constexpr message_info info{"flush_copies", "engine", actor_kind::page_registry, "", "ignored"};
+};
+
+/// A publication that shows what the one before showed, for which the publisher was not asked. What was decided is
+/// submitted as by flush_copies.
+struct published_unchanged {
+  batch_id batch;
+  KVFERRY_FIELDS(published_unchanged, batch)
+  static constexpr message_info info{"published_unchanged", "engine", actor_kind::page_registry, "", "ignored"};
 };
 
 /// A request's actor has died.

@@ -1,6 +1,8 @@
 // The calls on batches: rows, publications, and a step's control work in one call.
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -22,12 +24,12 @@ expected<batch_id> runtime_impl::create_batch(const batch_config& batch) {
   if (recorder_)
     recorder_->input(address_of(id), kvferry::create_batch{batch.rows, batch.max_blocks});
   auto [place, fresh] =
-      batches_.emplace(id, batch_state{batch, std::move(*memory), std::move(layout), {}, 0, {}, {}, {}, {}, {}, 0, {}});
+      batches_.emplace(id, batch_state{.config = batch, .memory = std::move(*memory), .layout = std::move(layout)});
   batch_state& state = place->second;
   auto publisher = spawn_batch_publisher(host_->system, environment_, config, batch, id,
                                          device_of(address_of(id), state.recorded), *state.memory);
   end_with(publisher, address_of(id));
-  environment_.add(id, std::move(publisher));
+  state.sent = environment_.add(id, std::move(publisher));
   return id;
 }
 
@@ -100,7 +102,9 @@ expected<void> runtime_impl::remove(batch_id id, request_id request) {
 
 /// The publisher has it: it need not be sent again.
 bool runtime_impl::has_order(const batch_state& state, std::span<const request_id> order) {
-  return state.order && std::ranges::equal(*state.order, order);
+  static_assert(std::has_unique_object_representations_v<request_id>); // in one sweep: each step does it
+  return state.order && state.order->size() == order.size() &&
+         (order.empty() || std::memcmp(state.order->data(), order.data(), order.size_bytes()) == 0);
 }
 
 expected<publication> runtime_impl::publish(batch_id id, std::span<const request_id> order, stream_id stream) {
@@ -120,6 +124,14 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
   if (auto allowed = require_no_capture({{stream, state.stream}}); !allowed)
     return tl::unexpected<error>{allowed.error()};
   settle_arrivals();
+  const std::uint64_t sent = state.sent->load(std::memory_order_acquire);
+  if (same_order && stream == state.stream && sent == state.sent_before && state.after.empty()) {
+    send(published_unchanged{id}); // nothing can have changed: the publisher need not be asked
+    run();
+    settle_arrivals();
+    return publication{state.version, 0, state.failed};
+  }
+  state.sent_before = 0;
   kvferry::publish message{call_id::none(), {}, {}, stream, state.after, passed_};
   auto shown = std::exchange(state.order, {}); // none until it is known that it was not refused
   if (!same_order) {
@@ -142,6 +154,8 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
   state.version = done->version;
   state.stream = stream;
   state.order = std::move(shown);
+  state.failed = done->failed;
+  state.sent_before = sent + 1;
   return publication{done->version, done->entries, std::move(done->failed)};
 }
 
@@ -165,7 +179,8 @@ expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream
   return changed->version;
 }
 
-/// Calls of one kind go out together; what frees slots is done before what wants them.
+/// Calls of one kind go out together; what frees slots is done before what wants them. Where nothing else frees any, a
+/// request that comes to the end of its blocks asks for the next one with the same message.
 expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
   auto state = find(id);
   if (!state)
@@ -182,21 +197,40 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     result.refused.push_back({request, call, std::move(why)});
   };
   auto known = [&](request_id request, step_call call) {
-    auto record = find(request);
+    auto record = find_record(request);
     if (!record)
       refuse(request, call, record.error());
     return record ? *record : nullptr;
   };
   using sent_call = std::pair<request_id, call_id>;
-  std::vector<sent_call> advances, entries, suspensions, reservations;
+  std::vector<sent_call> entries, suspensions, reservations;
+  struct sent_advance {
+    const progress* made;
+    call_id call;
+    bool with_slots; // it also asks for them
+  };
+  std::vector<sent_advance> advances;
 
-  for (const progress& made : input.advance)
-    if (request_record* record = known(made.request, step_call::advance)) {
-      if (auto right = check_progress(*record, made); !right)
-        refuse(made.request, step_call::advance, right.error());
-      else if (auto sent = send_advance(*record, made, input.stream))
-        advances.emplace_back(made.request, *sent);
-    }
+  auto known_at = [&](std::size_t place, request_id request, step_call call) {
+    request_record* const member = member_at(**state, place, request);
+    return member != nullptr ? member : known(request, call);
+  };
+  const bool slots_at_once = input.enter_decode.empty() && input.suspend.empty() && input.close.empty();
+  auto wanted_at = [&](std::size_t place, request_id request) -> std::uint32_t {
+    const bool named = slots_at_once && place < input.reserve.size() && input.reserve[place].request == request;
+    return named ? input.reserve[place].capacity_tokens : 0;
+  };
+  for (std::size_t place = 0; place < input.advance.size(); ++place) {
+    const progress& made = input.advance[place];
+    request_record* const record = known_at(place, made.request, step_call::advance);
+    if (record == nullptr)
+      continue;
+    const std::uint32_t wanted = wanted_at(place, made.request);
+    if (auto right = check_progress(*record, made); !right)
+      refuse(made.request, step_call::advance, right.error());
+    else if (auto sent = send_advance(*record, made, input.stream, wanted))
+      advances.push_back({&made, *sent, wanted > record->capacity});
+  }
   for (request_id request : input.enter_decode)
     if (known(request, step_call::enter_decode))
       entries.emplace_back(request, send_enter_decode(request));
@@ -213,9 +247,9 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
       closes.emplace_back(request, *sent);
     else
       refuse(request, step_call::close, sent.error());
-  for (auto [request, sent] : advances)
-    if (auto done = wait_for_done(sent); !done)
-      refuse(request, step_call::advance, done.error());
+  for (const sent_advance& sent : advances)
+    if (auto done = finish_advance(*sent.made, sent.call, sent.with_slots); !done)
+      refuse(sent.made->request, step_call::advance, done.error());
   for (auto [request, sent] : entries)
     if (auto entered = finish_enter_decode(request, sent); !entered)
       refuse(request, step_call::enter_decode, entered.error());
@@ -226,9 +260,11 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     if (auto closed = finish_close(request, sent, {}); !closed)
       refuse(request, step_call::close, closed.error());
 
+  settle_arrivals();
   result.granted.reserve(input.reserve.size());
+  std::size_t place = 0;
   for (const reservation& wanted : input.reserve)
-    if (request_record* record = known(wanted.request, step_call::reserve)) {
+    if (request_record* record = known_at(place++, wanted.request, step_call::reserve)) {
       if (auto sent = send_reserve(*record, wanted))
         reservations.emplace_back(wanted.request, *sent);
       else
@@ -245,11 +281,19 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
   const bool same_order = has_order(**state, input.order);
   if (!same_order || checked_at != members_changes_) {
     const std::size_t refused = result.refused.size();
-    for (request_id request : input.order)
-      if (request_record* record = known(request, step_call::add); record != nullptr && record->batch != id)
+    std::uint64_t changes = members_changes_; // when nobody but these comes, and nobody is lost
+    std::vector<request_record*> members;
+    for (request_id request : input.order) {
+      request_record* const record = known(request, step_call::add);
+      if (record != nullptr && record->batch != id) {
+        ++changes;
         if (auto row = add(id, request); !row)
           refuse(request, step_call::add, row.error());
-    checked_at = result.refused.size() == refused ? members_changes_ : 0;
+      }
+      members.push_back(record);
+    }
+    checked_at = result.refused.size() == refused && changes == members_changes_ ? members_changes_ : 0;
+    (*state)->members = std::move(members);
   }
   const auto begin = std::chrono::steady_clock::now();
   auto done = publish(id, input.order, same_order, input.stream);

@@ -16,18 +16,17 @@ struct request_record {
 
   state status = state::active;
   bool decoding = false;
-  bool lost = false;              ///< its actor has died
-  std::uint32_t tokens = 0;       ///< known: prompt and accepted
-  std::uint32_t history = 0;      ///< tokens, exact
-  std::uint32_t reported = 0;     ///< history that its actor knows
-  std::uint32_t capacity = 0;     ///< tokens that have slots
-  std::uint32_t committed = 0;    ///< blocks asked to enter the index
-  std::vector<token> accepted;    ///< not yet told
-  fence_set written;              ///< behind the writers of history not yet told
-  fence_set last_written;         ///< behind all writers: a batch that it joins comes after them
-  std::vector<stream_id> streams; ///< that have written it
-  batch_id batch;                 ///< none: in no row
-  fence_set after;                ///< what its pages wait for, until a batch's publication takes it
+  bool lost = false;           ///< its actor has died
+  std::uint32_t tokens = 0;    ///< known: prompt and accepted
+  std::uint32_t history = 0;   ///< tokens, exact
+  std::uint32_t reported = 0;  ///< history that its actor knows
+  std::uint32_t capacity = 0;  ///< tokens that have slots
+  std::uint32_t committed = 0; ///< blocks asked to enter the index
+  std::vector<token> accepted; ///< not yet told
+  fence_set written;           ///< behind the writers of history not yet told
+  fence_set last_written;      ///< behind all writers, by stream: a batch that it joins comes after them
+  batch_id batch;              ///< none: in no row
+  fence_set after;             ///< what its pages wait for, until a batch's publication takes it
   std::vector<row_number> unnames;
 };
 

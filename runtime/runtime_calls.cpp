@@ -60,20 +60,21 @@ expected<void> runtime_impl::check_progress(const request_record& record, const 
 }
 
 void runtime_impl::note_progress(request_record& record, const progress& made, stream_id written_on) {
+  if (record.accepted.capacity() == 0 && !made.accepted.empty())
+    record.accepted.reserve(config.tokens_per_block); // what comes in between two reports
   record.accepted.insert(record.accepted.end(), made.accepted.begin(), made.accepted.end());
   record.tokens += static_cast<std::uint32_t>(made.accepted.size());
   if (made.history_tokens > record.history && !written_on.is_none()) {
     const fence written = fence_on(written_on);
     record.written.add(written);
     record.last_written.add(written);
-    if (std::find(record.streams.begin(), record.streams.end(), written_on) == record.streams.end())
-      record.streams.push_back(written_on);
   }
   record.history = made.history_tokens;
 }
 
-/// Nothing is sent when no block is crossed.
-std::optional<call_id> runtime_impl::send_advance(request_record& record, const progress& made, stream_id written_on) {
+/// Nothing is sent when no block is crossed. What is sent also asks for slots for `capacity_tokens`.
+std::optional<call_id> runtime_impl::send_advance(request_record& record, const progress& made, stream_id written_on,
+                                                  std::uint32_t capacity_tokens) {
   note_progress(record, made, written_on);
   const std::uint32_t complete = record.history / config.tokens_per_block;
   const bool commits = made.commit && complete > record.committed;
@@ -81,9 +82,22 @@ std::optional<call_id> runtime_impl::send_advance(request_record& record, const 
     return std::nullopt;
   if (commits)
     record.committed = complete;
-  return call(made.request,
-              advance{call_id::none(), report(record), std::exchange(record.accepted, {}), 0, made.commit},
-              made.request);
+  return call(
+      made.request,
+      advance{call_id::none(), report(record), std::exchange(record.accepted, {}), capacity_tokens, made.commit},
+      made.request);
+}
+
+/// For want of slots it was refused whole: then it goes without, and they are asked for again behind what frees some.
+expected<void> runtime_impl::finish_advance(const progress& made, call_id id, bool with_slots) {
+  auto done = wait_for_done(id);
+  if (!done && with_slots)
+    if (auto found = requests_.find(made.request); found != requests_.end() && !found->second.lost)
+      done = wait_for_done(
+          call(made.request, advance{call_id::none(), report(found->second), {}, 0, made.commit}, made.request));
+  if (!done)
+    return tl::unexpected<error>{done.error()};
+  return {};
 }
 
 expected<void> runtime_impl::advance_history(const progress& made, stream_id written_on) {
@@ -95,7 +109,7 @@ expected<void> runtime_impl::advance_history(const progress& made, stream_id wri
     return right;
   if (auto allowed = require_no_capture({{written_on}}); !allowed)
     return allowed;
-  if (auto sent = send_advance(**record, made, written_on))
+  if (auto sent = send_advance(**record, made, written_on, 0))
     if (auto done = wait_for_done(*sent); !done)
       return tl::unexpected<error>{done.error()};
   return {};

@@ -217,12 +217,25 @@ expected<request_record*> runtime_impl::find(request_id request) {
   if (auto up = require_running(); !up)
     return tl::unexpected<error>{up.error()};
   settle_arrivals();
+  return find_record(request);
+}
+
+/// Where it is known that the runtime runs, and what has arrived was looked at.
+expected<request_record*> runtime_impl::find_record(request_id request) {
   auto found = requests_.find(request);
   if (found == requests_.end())
     return fail(error_code::unknown_request, fmt::format("request {} is not open", request.value()));
   if (found->second.lost)
     return fail(error_code::actor_died, fmt::format("the actor of request {} has died", request.value()));
   return &found->second;
+}
+
+/// The record of a request that a step names where the batch's order has it, without a look-up; null: it has another
+/// one there, or somebody has come or gone.
+request_record* runtime_impl::member_at(const batch_state& state, std::size_t place, request_id request) const {
+  if (!state.order || state.checked_at != members_changes_ || place >= state.members.size())
+    return nullptr;
+  return (*state.order)[place] == request ? state.members[place] : nullptr;
 }
 
 expected<runtime_impl::batch_state*> runtime_impl::find(batch_id id) {
@@ -236,10 +249,10 @@ expected<runtime_impl::batch_state*> runtime_impl::find(batch_id id) {
 
 /// One event per stream and call.
 fence runtime_impl::fence_on(stream_id stream) {
-  fence& recorded = step_fences_[stream];
-  if (recorded.sequence == 0)
-    recorded = device_->record(stream);
-  return recorded;
+  for (fence recorded : step_fences_)
+    if (recorded.stream == stream)
+      return recorded;
+  return step_fences_.emplace_back(device_->record(stream));
 }
 
 /// Those named; none named: its batch's, and those that have written its history.
@@ -247,7 +260,8 @@ std::vector<stream_id> runtime_impl::running_streams(const request_record& recor
                                                      std::span<const stream_id> running) const {
   if (!running.empty())
     return {running.begin(), running.end()};
-  std::vector<stream_id> streams = record.streams;
+  std::vector<stream_id> streams;
+  record.last_written.for_each([&](fence f) { streams.push_back(f.stream); });
   if (auto batch = batches_.find(record.batch); batch != batches_.end() && !batch->second.stream.is_none())
     streams.push_back(batch->second.stream);
   return streams;

@@ -84,15 +84,19 @@ private:
     batch_config config;
     std::unique_ptr<device_memory> memory;
     table_layout layout;
-    stream_id stream; // of the latest publication
+    stream_id stream = {}; // of the latest publication
     version_number version = 0;
-    std::unordered_map<request_id, row_seq> seen; // what callers were told of since the last publication
-    std::vector<request_id> seen_order;           // the same, in order of arrival
-    fence_set after;                              // what the next launch waits for
-    std::optional<std::vector<request_id>> order; // of the latest publication, which its publisher has; none: refused
-    std::vector<stream_id> reading;               // one for each open read
-    std::uint64_t checked_at = 0;                 // `members_changes_` when all of `order` were in this batch
-    std::unique_ptr<recording_device> recorded;   // its publisher's, when there is a recorder
+    std::unordered_map<request_id, row_seq> seen = {}; // what callers were told of since the last publication
+    std::vector<request_id> seen_order = {};           // the same, in order of arrival
+    fence_set after = {};                              // what the next launch waits for
+    std::optional<std::vector<request_id>> order = {}; // its publisher has it, of the latest publication; none: refused
+    std::vector<request_id> failed = {};               // rows of the latest publication that are too long
+    std::shared_ptr<const std::atomic<std::uint64_t>> sent = {}; // messages to its publisher
+    std::uint64_t sent_before = 0;       // as many with the latest publication; 0: it was refused, or there is none
+    std::vector<stream_id> reading = {}; // one for each open read
+    std::uint64_t checked_at = 0;        // `members_changes_` when all of `order` were in this batch
+    std::vector<request_record*> members = {};       // of `order` then; none of them has gone while that is so
+    std::unique_ptr<recording_device> recorded = {}; // its publisher's, when there is a recorder
   };
 
   /// A call that has been sent and may have been answered.
@@ -141,6 +145,8 @@ private:
   expected<void> require_router_events() const;
   expected<request_record*> find(request_id request);
   expected<batch_state*> find(batch_id id);
+  expected<request_record*> find_record(request_id request);
+  request_record* member_at(const batch_state& state, std::size_t place, request_id request) const;
   static bool has_order(const batch_state& state, std::span<const request_id> order);
   expected<publication> publish(batch_id id, std::span<const request_id> order, bool same_order, stream_id stream);
   history_report report(request_record& record, fence_set running = {});
@@ -150,7 +156,9 @@ private:
   expected<void> require_no_capture(std::span<const stream_id> streams) const;
   void note_progress(request_record& record, const progress& made, stream_id written_on);
   expected<void> check_progress(const request_record& record, const progress& made) const;
-  std::optional<call_id> send_advance(request_record& record, const progress& made, stream_id written_on);
+  std::optional<call_id> send_advance(request_record& record, const progress& made, stream_id written_on,
+                                      std::uint32_t capacity_tokens);
+  expected<void> finish_advance(const progress& made, call_id id, bool with_slots);
   call_id send_enter_decode(request_id request);
   expected<call_id> send_suspend(request_id request, std::span<const stream_id> running);
   expected<std::optional<call_id>> send_close(request_id request, std::span<const stream_id> running);
@@ -174,7 +182,7 @@ private:
   std::unordered_map<request_id, request_record> requests_;
   std::unordered_map<batch_id, batch_state> batches_;
   std::unordered_map<call_id, pending_call> pending_;
-  std::unordered_map<stream_id, fence> step_fences_; // one event per stream and call
+  std::vector<fence> step_fences_; // of the current call, one for each stream
   std::vector<ready_request> ready_;
   held_router_events router_events_;
 

@@ -26,6 +26,7 @@ constexpr std::size_t groups = 4;
 struct costs {
   std::vector<double> total_us, device_us;
   timed_device::calls last;
+  std::uint64_t messages = 0; // of the first round
 
   void add(double us, const timed_device::calls& calls) {
     total_us.push_back(us);
@@ -40,8 +41,9 @@ struct costs {
     return median(std::move(rest));
   }
   void print(const std::string& what) const {
-    fmt::print("{:<58} {:>8.2f} {:>8.2f} {:>8.2f} | {:>2} {:>2} {:>2} {:>2} ({} pages)\n", what, total(), total(0.99),
-               ours(), last.table_writes, last.records, last.waits, last.copy_lists, last.copied_pages);
+    fmt::print("{:<58} {:>8.2f} {:>8.2f} {:>8.2f} | {:>3} | {:>2} {:>2} {:>2} {:>2} ({} pages)\n", what, total(),
+               total(0.99), ours(), messages, last.table_writes, last.records, last.waits, last.copy_lists,
+               last.copied_pages);
     std::fflush(stdout);
   }
 };
@@ -87,11 +89,15 @@ struct engine {
 
   template <class Call>
   void measure(costs& into, Call call) {
+    const bool first = into.total_us.empty(); // counting disturbs what is timed
+    const std::uint64_t handled = first ? of->take_statistics().messages : 0;
     timed->take();
     const auto begin = std::chrono::steady_clock::now();
     call();
     const double us = us_since(begin);
     into.add(us, timed->take());
+    if (first)
+      into.messages = of->take_statistics().messages - handled - 1; // but for its own, the query
     settle();
   }
 

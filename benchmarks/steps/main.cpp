@@ -4,7 +4,9 @@
 // Prints a table. Exit status 2: the command line is wrong or there is no GPU.
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -167,6 +169,9 @@ int main(int argc, char** argv) {
   std::string device = "cuda";
   app.add_option("--device", device, "cuda: GPU 0; host: the emulated device (cuda)")
       ->check(CLI::IsMember({"cuda", "host"}));
+  std::vector<std::string> only{"publish", "decode", "change", "leave", "memory"};
+  app.add_option("--only", only, "what is measured: publish, decode, change, leave, memory (all)")
+      ->check(CLI::IsMember(only));
   app.add_option("--rounds", rounds, "of each measurement")->check(CLI::Range(16, 100'000));
   CLI11_PARSE(app, argc, argv);
   auto devices = device == "host" ? expected<device_maker>{make_host_devices()} : make_cuda_devices();
@@ -175,19 +180,26 @@ int main(int argc, char** argv) {
     return 2;
   }
   make_device = std::move(*devices);
-  fmt::print("{:<58} {:>8} {:>8} {:>8} | calls: table writes, records, waits, copy lists\n", "host us", "p50", "p99",
-             "not driver");
-  publishing();
-  for (group_kind kind : {group_kind::dense, group_kind::sparse})
-    decode_steps(256, 64, kind)
-        .print(fmt::format("step, 256 requests decode, 4 enter a block, {}",
-                           kind == group_kind::dense ? "dense" : "sparse: 16 pages go"));
-  for (std::uint32_t requests : {64u, 256u, 1024u, 4096u})
-    few_changes(requests).print(fmt::format("step, {} requests, 4 of them change by a block", requests));
-  for (std::uint32_t requests : {64u, 256u, 1024u, 4096u})
-    decode_steps(requests, requests / 4, group_kind::dense)
-        .print(fmt::format("step, {} requests decode, 4 enter a block, dense", requests));
-  owner_leaves().print("step in which an owner leaves: 4 deferred pages go");
-  memory();
+  fmt::print("{:<58} {:>8} {:>8} {:>8} | messages | calls: table writes, records, waits, copy lists\n", "host us",
+             "p50", "p99", "not driver");
+  const auto measured = [&](const char* what) { return std::find(only.begin(), only.end(), what) != only.end(); };
+  if (measured("publish"))
+    publishing();
+  if (measured("decode"))
+    for (group_kind kind : {group_kind::dense, group_kind::sparse})
+      decode_steps(256, 64, kind)
+          .print(fmt::format("step, 256 requests decode, 4 enter a block, {}",
+                             kind == group_kind::dense ? "dense" : "sparse: 16 pages go"));
+  if (measured("change"))
+    for (std::uint32_t requests : {64u, 256u, 1024u, 4096u})
+      few_changes(requests).print(fmt::format("step, {} requests, 4 of them change by a block", requests));
+  if (measured("decode"))
+    for (std::uint32_t requests : {64u, 256u, 1024u, 4096u})
+      decode_steps(requests, requests / 4, group_kind::dense)
+          .print(fmt::format("step, {} requests decode, 4 enter a block, dense", requests));
+  if (measured("leave"))
+    owner_leaves().print("step in which an owner leaves: 4 deferred pages go");
+  if (measured("memory"))
+    memory();
   return 0;
 }

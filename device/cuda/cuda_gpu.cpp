@@ -192,6 +192,7 @@ void cuda_gpu::write_tables(stream_id stream, device_memory& tables, std::span<c
                         offset + width <= tables.size_bytes(),
                     "a table entry of {} bytes at {} of {}", width, offset, tables.size_bytes());
   }
+  static_assert(cuda_kernels::words_by_value == table_entries_by_value);
   std::span words(reinterpret_cast<const cuda_kernels::table_word*>(entries.data()), entries.size());
   must(cleared(cuda_kernels::write_table_words(tables.data(), words, streams_.ref(stream).get())), "write_table_words");
 }

@@ -92,9 +92,15 @@ public:
       return;
     const auto* target = dynamic_cast<host_device_memory*>(&tables);
     KVFERRY_REQUIRE(target != nullptr, "tables of {} bytes are not from allocate_tables", tables.size_bytes());
-    table_write work{target->memory(), staging_of(entries), entries, 0};
-    if (checker_.enabled())
-      work.checksum = staging_checksum(entries);
+    table_write work{target->memory(), {}, nullptr, {}, 0};
+    if (entries.size() <= table_entries_by_value) {
+      work.by_value.assign(entries.begin(), entries.end());
+    } else {
+      work.staging = staging_of(entries);
+      work.staged = entries;
+      if (checker_.enabled())
+        work.checksum = staging_checksum(entries);
+    }
     enqueue(order_.index_of(stream), "write_tables", std::move(work), false);
   }
 

@@ -48,10 +48,10 @@ void operation_runner::run(const stamp& at, const copy_batch& work) {
 }
 
 void operation_runner::run(const stamp& at, const table_write& work) {
-  if (work.checksum != 0 && work.checksum != staging_checksum(work.entries))
+  if (work.checksum != 0 && work.checksum != staging_checksum(work.entries()))
     checker_.report(fmt::format("the staging memory of {} ({} entries) was rewritten before the device read it",
-                                checker_.describe(at.stream, at.sequence), work.entries.size()));
-  for (const table_entry& entry : work.entries) {
+                                checker_.describe(at.stream, at.sequence), work.entries().size()));
+  for (const table_entry& entry : work.entries()) {
     std::uint64_t offset = entry.offset;
     std::uint64_t width = entry.width;
     KVFERRY_REQUIRE((width == 1 || width == 4 || width == 8) && offset + width <= work.tables->size_bytes(),

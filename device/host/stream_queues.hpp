@@ -34,9 +34,12 @@ struct copy_batch {
 
 struct table_write {
   std::shared_ptr<host_memory> tables;
-  std::shared_ptr<host_memory> staging; ///< holds `entries`
-  std::span<const table_entry> entries;
-  std::uint64_t checksum = 0; ///< of the entries when they were enqueued; 0 when not checked
+  std::vector<table_entry> by_value;    ///< the entries, when they were few
+  std::shared_ptr<host_memory> staging; ///< holds them otherwise
+  std::span<const table_entry> staged;
+  std::uint64_t checksum = 0; ///< of these when they were enqueued; 0 when not checked
+
+  std::span<const table_entry> entries() const { return staging ? staged : std::span{by_value}; }
 };
 
 struct launched {

@@ -70,10 +70,7 @@ bool foresight::deliver(moment& at, std::size_t chosen) const {
       at.state.called_device(each.who, kvferry::stream_id{static_cast<std::uint32_t>(each.whom)});
       break;
     case effect::kind::ends: at.end(each.who); break;
-    case effect::kind::sends:
-      at.names.push_back(at.state.sent(each.who));
-      at.waiting.push_back({each.who, kvferry::actor_key{each.whom}});
-      break;
+    case effect::kind::sends: at.begin_to_wait({each.who, kvferry::actor_key{each.whom}}); break;
     }
   at.caller_may_go_on |= known.answers == answer::yes;
   return true;

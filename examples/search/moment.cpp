@@ -11,11 +11,16 @@ std::uint64_t moment::value() const {
   return value;
 }
 
-void moment::begin_to_wait(std::span<const kvferry::waiting_message> now) {
-  for (const kvferry::waiting_message& sent : now.subspan(waiting.size())) {
-    names.push_back(state.sent(sent.from));
-    waiting.push_back(sent);
-  }
+void moment::begin_to_wait(const kvferry::waiting_message& sent) {
+  names.push_back(state.sent(sent.from));
+  waiting.push_back(sent);
+  if (kvferry::is_publisher(sent.to))
+    ++sent_to_publishers;
+}
+
+void moment::engine_goes_on() {
+  state.engine_did(sent_to_publishers);
+  state.engine_goes_on();
 }
 
 void moment::find_heads(std::vector<std::size_t>& heads) const {

@@ -15,6 +15,7 @@ struct moment {
   state_hash state;
   std::vector<std::uint64_t> names;              ///< of the messages that wait, as state_hash has them
   std::vector<kvferry::waiting_message> waiting; ///< the same messages
+  std::uint64_t sent_to_publishers = 0;          ///< messages so far: the engine asks no publisher that was sent none
   std::uint64_t ended = 0;                       ///< names who has
   bool caller_may_go_on = false;                 ///< the engine's call has its answer
   bool waits_for_all = false;                    ///< the engine goes on only when nothing waits
@@ -25,8 +26,10 @@ struct moment {
   /// Equal: everything that can follow is the same. The order of what waits says what option 0 is, now and later.
   std::uint64_t value() const;
 
-  /// New messages are at the end of `now`.
-  void begin_to_wait(std::span<const kvferry::waiting_message> now);
+  /// Sent just now.
+  void begin_to_wait(const kvferry::waiting_message& sent);
+
+  void engine_goes_on();
 
   /// Places of the messages that can be delivered: those with none older of the same two ends.
   void find_heads(std::vector<std::size_t>& heads) const;

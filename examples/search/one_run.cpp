@@ -48,7 +48,8 @@ public:
     KVFERRY_REQUIRE(++delivered_ < deliveries_max, "{} messages and no end, {} on their way", delivered_,
                     waiting.size());
     end_handling(waiting, caller_may_go_on);
-    now_.begin_to_wait(waiting);
+    for (std::size_t i = now_.waiting.size(); i < waiting.size(); ++i)
+      now_.begin_to_wait(waiting[i]);
     std::size_t chosen = 0;
     if (choosing_) {
       now_.caller_may_go_on = caller_may_go_on;
@@ -104,7 +105,7 @@ public:
 
   void caller_goes_on() noexcept override {
     end_handling({}, std::nullopt);
-    now_.state.engine_goes_on();
+    now_.engine_goes_on();
   }
 
 private:
@@ -216,14 +217,14 @@ private:
 
   /// Leaves no trace in the state: whether it was asked for makes no difference to what follows.
   void check_quiet() {
-    const state_hash before = now_.state;
+    const moment before = now_;
     choosing_ = false;
     if (running_.runtime() != nullptr)
       if (auto broken = running_.runtime()->check_quiet())
         for (const std::string& what : *broken)
           result_.findings.push_back({running_.steps_done(), "", what});
     choosing_ = true;
-    now_.state = before;
+    now_ = before;
   }
 
   /// The death of one of these ends the runtime, and every call says so.

@@ -24,6 +24,10 @@ std::string to_string(actor_key who);
 /// The inverse; none: no actor can have that name.
 std::optional<actor_key> actor_named(std::string_view name);
 
+/// Does it publish a batch? The engine sees how many messages such an actor was sent: none since its last publication,
+/// and the next one need not ask it.
+bool is_publisher(actor_key who);
+
 /// A message on its way. Of those with the same two ends only the oldest can be delivered.
 struct waiting_message {
   actor_key from;

@@ -5,7 +5,7 @@ namespace kvferry::test {
 
 namespace {
 
-const request_id R1 = publisher_rig::R1;
+const request_id R1 = publisher_rig::R1, R2 = publisher_rig::R2;
 
 page_change gpu(block_ordinal o, std::uint32_t slot) { return publisher_rig::page(tier::gpu, o, slot); }
 
@@ -18,11 +18,17 @@ int* look(publisher_rig& r, stream_id stream, int& found) {
   return &found;
 }
 
+bool all_passed(publisher_rig& r, const fence_set& fences) {
+  bool passed = true;
+  fences.for_each([&](fence f) { passed = passed && r.device.gpu->passed(f); });
+  return passed;
+}
+
 } // namespace
 
 TEST_CASE("B1 B2: steps in flight see their own version, however far publications have gone on") {
   // B1, B2: one staging buffer that the next step overwrote in place.
-  publisher_rig r;
+  publisher_rig r(GENERATE(publisher_options{}, publisher_rig::all_staged()));
   std::vector<int> found(6, -9);
   r.join(R1, 1, {gpu(0, 10)});
   for (int step = 0; step < 6; ++step) {
@@ -100,11 +106,124 @@ TEST_CASE("tables are not rewritten before the readers of the last version have 
   r.send(end_read{call_id{3}, r.other});
   r.change(R1, 2, {gpu(0, 11)});
   r.publish({}, {R1});
-  REQUIRE(r.told().readers.sequence_on(r.other) > 0); // slots that it unnames wait for them, too
+  const fence_set readers = r.told().readers;
+  r.device.gpu->run_all();
+  REQUIRE_FALSE(all_passed(r, readers)); // slots that it unnames wait for them, too
+  r.device.gpu->release_stream(r.other);
+  r.device.gpu->run_all();
+  REQUIRE(all_passed(r, readers));
+  REQUIRE(found == 10);
+}
+
+TEST_CASE("readers are told when nothing was written for which the tables had to wait for them") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R1});
+  r.device.gpu->run_all();
+  r.send(begin_read{call_id{2}, r.other});
+  r.device.gpu->hold_stream(r.other);
+  int found = -9;
+  look(r, r.other, found);
+  r.send(end_read{call_id{3}, r.other});
+  r.change(R1, 2, {gpu(0, 11)});
+  r.change(R1, 3, {gpu(0, 10)}); // as it was: the page in slot 11 was never shown
+  r.publish({}, {R1});
+  REQUIRE(r.done().version == 1);
+  const fence_set readers = r.told().readers;
+  r.device.gpu->run_all();
+  REQUIRE_FALSE(all_passed(r, readers));
+  r.change(R1, 4, {gpu(0, 12)}); // what is written now waits for them all the same
+  r.publish({}, {R1});
   r.device.gpu->run_all();
   r.device.gpu->release_stream(r.other);
   r.device.gpu->run_all();
+  REQUIRE(all_passed(r, readers));
   REQUIRE(found == 10);
+}
+
+TEST_CASE("a publication that only adds pages is one call on the device, and leaves no fence") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R1});
+  const fence before = r.device.gpu->record(r.engine);
+  r.change(R1, 2, {gpu(1, 11)});
+  r.publish({}, {R1});
+  REQUIRE(r.done().version == 2);
+  REQUIRE(r.device.gpu->record(r.engine).sequence == before.sequence + 2); // this one, and the table writes
+  REQUIRE(r.told().shown == std::vector<row_number>{{R1, 2}});
+  REQUIRE(r.told().readers.empty());
+}
+
+TEST_CASE("a page that goes, moves or has its row left is told with readers") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10), gpu(1, 11)});
+  r.join(R2, 1, {gpu(0, 20)});
+  r.publish({}, {R1, R2});
+  const int what = GENERATE(0, 1, 2, 3, 4, 5);
+  switch (what) {
+  case 0: r.change(R1, 2, {publisher_rig::page(tier::none, 1, 0)}); break;
+  case 1: r.change(R1, 2, {publisher_rig::page(tier::host, 1, 11)}); break;
+  case 2: r.change(R1, 2, {gpu(1, 12)}); break;
+  case 3: r.change(R1, 2, {gpu(0, 10)}, true); break; // the whole row, without one
+  case 4: r.send(leave_row{R1, false}); break;
+  case 5: r.send(drop_row{R1}); break;
+  }
+  INFO(what);
+  r.publish({}, {R1, R2});
+  REQUIRE(r.told().readers.sequence_on(r.engine) > 0);
+}
+
+TEST_CASE("news of a publication that changes no table have the readers of now") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10), gpu(1, 11)});
+  r.publish({}, {R1});
+  r.change(R1, 2, {gpu(1, 12)});
+  r.publish({}, {R1});
+  r.device.gpu->run_all();
+  r.device.gpu->hold_stream(r.engine);
+  r.device.gpu->launch(r.engine, "step", [](kernel&) {});
+  r.change(R1, 3, {gpu(1, 13)});
+  r.change(R1, 4, {gpu(1, 12)}); // as it was
+  r.publish({}, {R1});
+  REQUIRE(r.done().version == 2);
+  const fence_set readers = r.told().readers;
+  r.device.gpu->run_all();
+  REQUIRE_FALSE(all_passed(r, readers)); // the step is one of them
+  r.device.gpu->release_stream(r.engine);
+  r.device.gpu->run_all();
+  REQUIRE(all_passed(r, readers));
+}
+
+TEST_CASE("what a row that is too long would have lost is told with readers as well") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R1});
+  r.change(R1, 2, {gpu(publisher_rig::shape.max_blocks, 11)});
+  r.publish({}, {R1});
+  REQUIRE(r.told().readers.sequence_on(r.engine) > 0);
+  r.device.gpu->launch(r.engine, "step", [](kernel&) {});
+  r.change(R1, 3, {publisher_rig::page(tier::host, 0, 5)}); // slot 10, which the first version showed
+  r.publish({}, {R1});
+  REQUIRE(r.told().readers.sequence_on(r.engine) > 0);
+}
+
+TEST_CASE("once there was a read on another stream, each publication leaves the place that such a read waits for") {
+  publisher_rig r;
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R1});
+  r.send(begin_read{call_id{2}, r.other});
+  r.send(end_read{call_id{3}, r.other});
+  r.change(R1, 2, {gpu(1, 11)});
+  r.publish({}, {R1});
+  r.device.gpu->run_all();
+  r.device.gpu->hold_stream(r.engine);
+  r.device.gpu->launch(r.engine, "step", [](kernel&) {}); // behind the publication: the read need not wait for it
+  r.send(begin_read{call_id{4}, r.other});
+  int found = -9;
+  look(r, r.other, found);
+  r.device.gpu->run_all();
+  REQUIRE(found == 10);
+  r.device.gpu->release_stream(r.engine);
 }
 
 TEST_CASE("a batch that is closed while reads are open leaves fences of their streams") {
@@ -127,11 +246,11 @@ TEST_CASE("a batch that is closed while reads are open leaves fences of their st
 }
 
 TEST_CASE("a publication on another stream that is refused leaves the stream of the one before") {
-  publisher_rig r;
+  publisher_rig r(publisher_rig::all_staged());
   r.join(R1, 1, {gpu(0, 10)});
   r.publish({}, {R1});
   r.change(R1, 2, {gpu(0, 11)});
-  r.device.gpu->fail_allocation(0);
+  r.device.gpu->fail_allocation(0); // the first slot of the staging memory is still read
   r.publish({{R1, 2}}, {R1}, r.other);
   REQUIRE(r.done().refused->code == error_code::out_of_memory);
   r.device.gpu->begin_capture(r.other); // nothing of it is asked of that stream any more
@@ -219,7 +338,7 @@ TEST_CASE("B5: steps behind a publication on another stream that changed nothing
 }
 
 TEST_CASE("staging memory that the device has read is used again") {
-  publisher_rig r;
+  publisher_rig r(publisher_rig::all_staged());
   r.join(R1, 1, {gpu(0, 10)});
   for (row_seq step = 2; step < 300; ++step) { // more than there may be in flight
     r.change(R1, step, {gpu(0, static_cast<std::uint32_t>(step))});
@@ -231,7 +350,7 @@ TEST_CASE("staging memory that the device has read is used again") {
 }
 
 TEST_CASE("E1: a publication without staging memory is refused, and the next one shows what it would have shown") {
-  publisher_rig r;
+  publisher_rig r(publisher_rig::all_staged());
   r.join(R1, 1, {gpu(0, 10)});
   r.device.gpu->fail_allocation(0);
   r.publish({}, {R1});

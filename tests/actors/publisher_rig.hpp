@@ -14,11 +14,14 @@ struct publisher_rig {
   static inline const batch_id batch{6};
   static inline const batch_config shape{3, 4, 1};
 
-  publisher_rig()
+  explicit publisher_rig(publisher_options options = {})
       : engine(device.gpu->create_stream("engine")), other(device.gpu->create_stream("other")),
         tables(device.runtime_view->allocate_tables(table_layout(1, shape).bytes, table_layout(1, shape).ones_bytes)
                    .value()),
-        publisher(batch, std::size_t{1}, shape, *device.runtime_view, *tables) {}
+        publisher(batch, std::size_t{1}, shape, *device.runtime_view, *tables, options) {}
+
+  /// Entries of every publication lie in staging memory.
+  static publisher_options all_staged() { return {{}, 0}; }
 
   template <class Message>
   void send(const Message& message) {

@@ -146,6 +146,8 @@ TEST_CASE("the end of a step passes what was decided on to storage") {
   entering r(3);
   r.send(flush_copies{});
   REQUIRE(r.count<submit_copies>() == 1);
+  r.send(flush_copies{}); // nothing since then
+  REQUIRE(r.count<submit_copies>() == 0);
 }
 
 } // namespace kvferry::test

@@ -123,6 +123,13 @@ TEST_CASE("publications of nothing new count for the bound") {
   REQUIRE(r.copies_of(move_kind::offload) == 2);
 }
 
+TEST_CASE("a publication for which no publisher was asked counts for the bound, and what it lets go is submitted") {
+  blocked r(1);
+  r.send(published_unchanged{the_batch});
+  REQUIRE(r.count<submit_copies>() == 1);
+  REQUIRE(r.copies_of(move_kind::offload) == 2);
+}
+
 TEST_CASE("a bound of 0 copies at once") {
   blocked r(0);
   REQUIRE(r.copies_of(move_kind::offload) == 2);

@@ -113,8 +113,8 @@ bool random_engine::drain() {
     gpu_->run_all();
     const std::uint64_t between = runtime_->take_statistics().messages;
     runtime_->poll();
-    // A poll that finds nothing costs the two messages that ask for what is queued.
-    if (runtime_->take_statistics().messages - between == cost + 2) {
+    // A poll that finds nothing costs the message that asks for what is queued.
+    if (runtime_->take_statistics().messages - between == cost + 1) {
       take(runtime_->take_ready());
       return true;
     }

@@ -128,4 +128,67 @@ TEST_CASE("an order whose publication was refused is told again") {
   REQUIRE(r.rows->tables().active_rows[0] == 1);
 }
 
+TEST_CASE("a step whose slots are refused has gone forward all the same") {
+  runtime_rig r(3);
+  const request_id id = r.prefill('a', 2), other = r.prefill('b', 1);
+  auto done = r.rows->step(
+      {.advance = {{id, 8, {'b'}, true}}, .reserve = {{id, 12}}, .order = {id}, .stream = r.engine}); // a third block
+  REQUIRE(done.value().granted.empty());
+  REQUIRE(done->refused.size() == 1);
+  REQUIRE(done->refused[0].call == step_call::reserve);
+  REQUIRE(done->refused[0].why.code == error_code::gpu_full);
+  for (request_id each : {id, other})
+    REQUIRE(r.of->close(each));
+  REQUIRE(r.rows->publish({}, r.engine));
+  r.settle();
+  REQUIRE(r.of->open(r.prompt('a', 3)).value().matched_tokens == 8); // both blocks have entered the index
+}
+
+TEST_CASE("a step in which slots are freed grants with them") {
+  runtime_rig r(4);
+  const request_id goes = r.prefill('a', 2), grows = r.prefill('b', 2);
+  REQUIRE(r.rows->step({.order = {goes, grows}, .stream = r.engine}).value().refused.empty());
+  auto done = r.rows->step({.advance = {{grows, 8, {'c'}, false}},
+                            .close = {goes},
+                            .reserve = {{grows, 12}},
+                            .order = {grows},
+                            .stream = r.engine});
+  REQUIRE(done.value().refused.empty());
+  REQUIRE(done->granted == std::vector<request_id>{grows});
+}
+
+TEST_CASE("a publication behind which nothing happened asks no publisher, and shows what was shown") {
+  runtime_rig r(16, 16, GENERATE(from_range(schedulers())));
+  const request_id id = r.prefill('a', 2);
+  REQUIRE(r.rows->add(id));
+  REQUIRE(r.rows->publish({{id}}, r.engine).value().version == 1);
+  const auto messages = [&] {
+    (void)r.of->take_statistics(); // behind everything that was sent
+    return r.of->take_statistics().messages;
+  };
+  const auto messages_of = [&](auto call) {
+    const std::uint64_t first = messages(), second = messages();
+    call();
+    return messages() - second - (second - first);
+  };
+  const auto publish = [&] { return r.rows->publish({{id}}, r.engine); };
+  REQUIRE(messages_of([&] {
+            const publication again = publish().value();
+            REQUIRE(again.version == 1);
+            REQUIRE(again.entries == 0);
+          }) == 1); // the registry counts it
+  REQUIRE(r.of->reserve(id, 12));
+  REQUIRE(publish().value().version == 2);
+  REQUIRE(publish().value().version == 2);
+
+  const stream_id other = r.gpu->create_stream("other");
+  REQUIRE(r.rows->begin_read(other).value() == 2);
+  REQUIRE(code_of(publish()) == error_code::read_open);
+  REQUIRE(r.rows->end_read(other));
+  REQUIRE(publish().value().version == 2);
+  REQUIRE(r.rows->publish({}, r.engine).value().version == 3); // no row is active
+  REQUIRE(r.of->close(id));
+  REQUIRE(r.rows->publish({}, r.engine).value().version == 4);
+}
+
 } // namespace kvferry::test
