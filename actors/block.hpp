@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "kvferry/fence.hpp"
@@ -63,9 +63,9 @@ struct block {
   std::uint32_t blockers = 0;        ///< owners that need the GPU page
   prefix_node* node = nullptr;       ///< place in the prefix index, while it is there
   prefix_node* returns_to = nullptr; ///< place that a demoted block takes again when its copy is done
-  std::optional<block_copy> copy;
-  std::uint32_t pins = 0; ///< branches that read one of its pages
-  fence_set written;      ///< behind the writers of its bytes
+  std::unique_ptr<block_copy> copy;  ///< null: none is under way, as with most
+  std::uint32_t pins = 0;            ///< branches that read one of its pages
+  fence_set written;                 ///< behind the writers of its bytes
 
   std::uint32_t failures = 0;    ///< failed copies since an owner left or the engine asked
   std::uint64_t deferred_at = 0; ///< publications counted when it was first deferred; 0: is not

@@ -23,7 +23,7 @@ block& page_registry::new_block(group_id group) {
 /// The block ends: its pages' slots are free, or retire.
 void page_registry::forget(block& b) {
   KVFERRY_REQUIRE(b.owners.empty() && !b.copy && b.pins == 0, "block {} ends with {} owners, {} pins, copy {}",
-                  b.id.value(), b.owners.size(), b.pins, b.copy.has_value());
+                  b.id.value(), b.owners.size(), b.pins, b.copy != nullptr);
   if (b.is_idle())
     leave_idle(b);
   waiting_[b.group.value()].remove(b);
@@ -206,7 +206,8 @@ void page_registry::leave_idle(block& b) {
 /// `source` is of a branch: the block whose page it reads, on the GPU if it is there, and which is pinned.
 void page_registry::start_copy(block& b, move_kind kind, std::uint32_t target, block* source) {
   KVFERRY_REQUIRE(!b.copy, "block {} has a copy under way", b.id.value());
-  b.copy = block_copy{kind, move_id{++last_move_}, target, source}; // rule 6: never recurs
+  b.copy =
+      std::make_unique<block_copy>(block_copy{kind, move_id{++last_move_}, target, source}); // rule 6: never recurs
   moves_.emplace(b.copy->move, &b);
   touched_.push_back(&b);
   page_move move{b.copy->move, kind, b.id, b.group, b.gpu, b.host, gpu_slot::none()};

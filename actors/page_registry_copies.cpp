@@ -49,7 +49,7 @@ void page_registry::handle(const copies_done& message, outbox& out) {
       continue; // rule 6: late or double
     block& b = *found->second;
     moves_.erase(found);
-    const block_copy copy = *std::exchange(b.copy, std::nullopt);
+    const block_copy copy = *std::exchange(b.copy, nullptr);
     touched_.push_back(&b);
     if (result.outcome == move_outcome::failed) {
       ++b.failures;
@@ -130,7 +130,7 @@ void page_registry::load_done(block& b, const block_copy& copy, bool ok) {
     }
   b.loading = false;
   if (!ok) {
-    b.copy = copy; // nothing is decided about the block before all who lost it have left
+    b.copy = std::make_unique<block_copy>(copy); // nothing is decided about the block before all who lost it have left
     for (const owner& o : waiting) {
       o.request->load_lost = true;
       cut_table(*o.request, o.ordinal);

@@ -96,9 +96,7 @@ public:
   bool is_named(slot_key slot) const { return !names_of(slot).empty(); }
 
   /// What has to be shown before the slot is unnamed.
-  const std::vector<row_number>& names_of(slot_key slot) const {
-    return at(slot.group, slot.on).slots[slot.slot].names;
-  }
+  const std::vector<row_number>& names_of(slot_key slot) const { return more_of(slot).names; }
 
   /// Numbers up to `seq` of the request are shown; `readers` are behind everything that read earlier versions. Calls
   /// `unnamed(slot)` for each slot that no row names any more, free or not.
@@ -113,7 +111,7 @@ public:
   /// The slot's next write comes after `fences`.
   void add_fences(slot_key slot, const fence_set& fences);
 
-  const fence_set& fences(slot_key slot) const { return at(slot.group, slot.on).slots[slot.slot].fences; }
+  const fence_set& fences(slot_key slot) const { return more_of(slot).fences; }
 
   /// Fences behind which free slots are, to be watched.
   const fence_set& awaited() const { return awaited_; }
@@ -121,18 +119,23 @@ public:
   /// Forgets fences that have passed; slots without any are handed out first.
   void note_passed(const fence_set& passed);
 
-  bool is_free(slot_key slot) const { return at(slot.group, slot.on).slots[slot.slot].free; }
+  bool is_free(slot_key slot) const { return at(slot.group, slot.on).free[slot.slot]; }
 
 private:
-  struct slot_state {
+  /// What few slots have at a time.
+  struct slot_more {
     fence_set fences;
     std::vector<row_number> names; // rows that may still name it; keeps its memory
-    bool free = true;
+
+    bool empty() const { return fences.empty() && names.empty(); }
   };
 
   struct pool {
     std::uint32_t total = 0;
-    std::vector<slot_state> slots;
+    std::vector<bool> free;          // by slot
+    std::vector<std::uint32_t> more; // by slot, place in `mores`; 0: has none
+    std::deque<slot_more> mores{1};  // the first stays empty
+    std::vector<std::uint32_t> unused_mores;
     std::set<std::uint32_t> retiring; // free, but rows may still name them
     slot_runs clean{0};               // free, nothing to wait for
     std::deque<std::uint32_t> fenced; // free behind fences; oldest first
@@ -147,6 +150,12 @@ private:
 
   const pool& at(group_id group, tier on) const { return pools_[group.value() * 2u + static_cast<unsigned>(on)]; }
   pool& at(group_id group, tier on) { return pools_[group.value() * 2u + static_cast<unsigned>(on)]; }
+  const slot_more& more_of(slot_key slot) const {
+    const pool& p = at(slot.group, slot.on);
+    return p.mores[p.more[slot.slot]];
+  }
+  static slot_more& make_more(pool& p, std::uint32_t slot);
+  static void drop_empty_more(pool& p, std::uint32_t slot);
   void enter_free_list(slot_key slot);
   bool drop_name(slot_key slot, row_number up_to, const fence_set& readers);
 

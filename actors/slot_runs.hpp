@@ -17,7 +17,7 @@ namespace kvferry {
 class slot_runs {
 public:
   /// Slots 0 … total - 1, none of them free.
-  explicit slot_runs(std::uint32_t total) : total_(total), ends_(total), starts_(total), links_(total) {
+  explicit slot_runs(std::uint32_t total) : total_(total), free_(total), other_ends_(total), links_(total) {
     longest_.fill(none);
   }
 
@@ -29,15 +29,15 @@ public:
     KVFERRY_REQUIRE(slot < total_ && !is_free(slot), "slot {} of {} becomes free twice", slot, total_);
     std::uint32_t start = slot, end = slot + 1;
     if (slot > 0 && is_free(slot - 1)) {
-      start = starts_[slot - 1];
+      start = other_ends_[slot - 1];
       unlink(start);
     }
     if (end < total_ && is_free(end)) {
       const std::uint32_t joined = end;
-      end = ends_[joined];
+      end = end_of(joined);
       unlink(joined);
     }
-    links_[slot].free = true;
+    free_[slot] = true;
     ++size_;
     link(start, end);
   }
@@ -48,9 +48,9 @@ public:
     std::uint32_t start = next_;
     if (start >= total_ || !is_free(start) || (start > 0 && is_free(start - 1))) // not the beginning of a run
       start = longest();
-    const std::uint32_t end = ends_[start];
+    const std::uint32_t end = end_of(start);
     unlink(start);
-    links_[start].free = false;
+    free_[start] = false;
     --size_;
     if (start + 1 < end)
       link(start + 1, end);
@@ -58,7 +58,7 @@ public:
     return start;
   }
 
-  bool is_free(std::uint32_t slot) const { return links_[slot].free; }
+  bool is_free(std::uint32_t slot) const { return free_[slot]; }
 
 private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -66,8 +66,10 @@ private:
   struct place {
     std::uint32_t previous = none; // of a run's first slot: runs of the same magnitude
     std::uint32_t next = none;
-    bool free = false;
   };
+
+  /// Behind a run's last slot. REQUIRES: its first.
+  std::uint32_t end_of(std::uint32_t start) const { return other_ends_[start] + 1; }
 
   static unsigned magnitude(std::uint32_t start, std::uint32_t end) {
     return static_cast<unsigned>(std::bit_width(end - start)) - 1u;
@@ -81,8 +83,8 @@ private:
   }
 
   void link(std::uint32_t start, std::uint32_t end) {
-    ends_[start] = end;
-    starts_[end - 1] = start;
+    other_ends_[start] = end - 1;
+    other_ends_[end - 1] = start;
     std::uint32_t& first = longest_[magnitude(start, end)];
     links_[start].previous = none;
     links_[start].next = first;
@@ -95,14 +97,14 @@ private:
     const place& run = links_[start];
     if (run.next != none)
       links_[run.next].previous = run.previous;
-    (run.previous != none ? links_[run.previous].next : longest_[magnitude(start, ends_[start])]) = run.next;
+    (run.previous != none ? links_[run.previous].next : longest_[magnitude(start, end_of(start))]) = run.next;
   }
 
   std::uint32_t total_;
   std::uint32_t size_ = 0;
   std::uint32_t next_ = none;             // behind the slot handed out last
-  std::vector<std::uint32_t> ends_;       // of a run's first slot: behind its last
-  std::vector<std::uint32_t> starts_;     // of a run's last slot: its first
+  std::vector<bool> free_;                // by slot
+  std::vector<std::uint32_t> other_ends_; // of a run's first slot: its last; of its last: its first
   std::vector<place> links_;              // by slot
   std::array<std::uint32_t, 32> longest_; // a run's first slot, by magnitude of its length
 };

@@ -61,7 +61,7 @@ bool table_mirror::set(std::uint64_t offset, T value) {
     return false;
   std::memcpy(bytes_.data() + offset, &value, sizeof(T));
   if (!is_changed_[offset]) {
-    is_changed_[offset] = 1;
+    is_changed_[offset] = true;
     changed_.push_back({offset, sizeof(T)});
   }
   return true;
@@ -137,7 +137,7 @@ bool table_mirror::changed() {
   std::erase_if(changed_, [&](const change& c) {
     const bool same = std::memcmp(bytes_.data() + c.offset, told_.data() + c.offset, c.width) == 0;
     if (same)
-      is_changed_[c.offset] = 0;
+      is_changed_[c.offset] = false;
     return same;
   });
   return !changed_.empty();
@@ -152,7 +152,7 @@ void table_mirror::take_changes(std::span<table_entry> out) {
     entry.width = c.width;
     out[i] = entry;
     std::memcpy(told_.data() + c.offset, bytes_.data() + c.offset, c.width);
-    is_changed_[c.offset] = 0;
+    is_changed_[c.offset] = false;
   }
   changed_.clear();
 }

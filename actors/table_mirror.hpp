@@ -83,8 +83,8 @@ private:
 
   table_layout layout_;
   std::vector<std::byte> bytes_;
-  std::vector<std::byte> told_;          // what the device holds, or will before anything reads it
-  std::vector<std::uint8_t> is_changed_; // by offset in units of the smallest entry: one byte
+  std::vector<std::byte> told_;  // what the device holds, or will before anything reads it
+  std::vector<bool> is_changed_; // by offset of an entry
   struct change {
     std::uint64_t offset;
     std::uint8_t width;

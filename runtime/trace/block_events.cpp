@@ -104,7 +104,7 @@ block_moment moment_of(const block& b, block_id id, const configuration& config)
     now.owners.push_back({c.id, o.ordinal, c.seq, c.tables[b.group.value()][o.ordinal].bound,
                           c.active && (!decoding || !complete || !sparse), complete, decoding});
   }
-  now.copy = b.copy;
+  now.copy = b.copy ? std::optional{*b.copy} : std::nullopt;
   now.written = words(b.written);
   now.failures = b.failures;
   now.in_index = b.node != nullptr;
