@@ -206,11 +206,12 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
     out.send(std::move(done));
     return;
   }
+  if (!changed)
+    follow_readers(message.stream);         // the step behind it writes into pages that they have read
   if (told.version != 0 && frees_pages()) { // of the versions before: nothing reads the new one yet
     if (!changed)
       end_ = {};
-    told.readers = readers_;
-    told.readers.add(end_of_publication(message.stream));
+    told.readers = end_of_publication(message.stream);
   }
   unnames_ = false;
   stream_ = message.stream; // not of one that was refused: as its caller has it
@@ -248,8 +249,8 @@ void batch_publisher::tell(rows_published told, outbox& out) {
 /// Do the registry's slots wait for the readers of the versions so far? Without a fence when nothing left the tables.
 bool batch_publisher::frees_pages() const { return unnames_ || !left_numbers_.empty() || !departed_.empty(); }
 
-/// What is written on `stream` from now on comes after the readers on other streams. Those on the publications' own
-/// streams are before it anyway.
+/// What comes on `stream` from now on, table writes and steps, is behind the readers on other streams. Those on the
+/// publications' own streams are before it anyway.
 void batch_publisher::follow_readers(stream_id stream) {
   fence_set elsewhere = std::exchange(readers_, {});
   elsewhere.remove_if([&](fence f) { return f.stream == stream; });

@@ -24,6 +24,12 @@ TEST_CASE("a match ends inside a block") {
   REQUIRE(is_right("setup 0 0 0 1 0 0 0 0 0 0 0 0; open 3 12 0; join 0 0 0; step 0 0 11; step 0 0 0; open 18 5 0"));
 }
 
+TEST_CASE("a step behind a publication that changes nothing comes after the reads that have ended") {
+  REQUIRE(is_right("setup 0 0 0 0 0 1 0 0 0 0 0 0; open 0 12 0; step 3 0 0; reserve 0 23 10; launch 31 0 60; "
+                   "step 17 0 5; enter_decode 0 0 0; settle 0 0 0; suspend 0 0 0; begin_read 39 0 0; resume 0 0 0; "
+                   "end_read 15 0 0; step 13 0 0"));
+}
+
 TEST_CASE("who left a batch still has its earlier readers waited for") {
   // The page is freed later, when its copy is done; by then the publication without the row has named the readers.
   REQUIRE(is_right("setup 0 0 0 0 0 1 0 0 1 0 0 0; open 0 30 0; step 45 0 0; open 0 0 0; step 9 0 18; open 0 10 0; "
