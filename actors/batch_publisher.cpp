@@ -70,7 +70,7 @@ void batch_publisher::change_row(row_id row, row_seq seq, bool whole, const std:
   mirror_.set_owner(row, state.oversized ? request_id::none() : state.request);
   if (state.oversized) {
     mirror_.clear_pages(row);
-    unnames_ = true; // which pages it would have shown is not known any more
+    pages_left_ = true; // which pages it would have shown is not known any more
     return;
   }
   for (const page_change& page : pages)
@@ -200,7 +200,7 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
   std::sort(touched_.begin(), touched_.end());
   published done{message.call, version_, 0, {}, {}};
   rows_published told{id_, version_, {}, {}, {}, {}};
-  unnames_ = mirror_.took_pages_away() || unnames_;
+  pages_left_ = mirror_.took_pages_away() || pages_left_;
   const bool changed = mirror_.changed();
   if (changed && !upload(message, done)) {
     out.send(std::move(done));
@@ -213,7 +213,7 @@ void batch_publisher::publish_now(const publish& message, outbox& out) {
       end_ = {};
     told.readers = end_of_publication(message.stream);
   }
-  unnames_ = false;
+  pages_left_ = false;
   stream_ = message.stream; // not of one that was refused: as its caller has it
   told.version = done.version;
   for (row_id touched : std::exchange(touched_, {})) {
@@ -247,7 +247,7 @@ void batch_publisher::tell(rows_published told, outbox& out) {
 }
 
 /// Do the registry's slots wait for the readers of the versions so far? Without a fence when nothing left the tables.
-bool batch_publisher::frees_pages() const { return unnames_ || !left_numbers_.empty() || !departed_.empty(); }
+bool batch_publisher::frees_pages() const { return pages_left_ || !left_numbers_.empty() || !departed_.empty(); }
 
 /// What comes on `stream` from now on, table writes and steps, is behind the readers on other streams. Those on the
 /// publications' own streams are before it anyway.

@@ -100,7 +100,7 @@ private:
   stream_id stream_;                  // of the latest publication
   fence end_;                         // behind its table writes, when somebody needed it
   fence_set readers_;                 // on other streams, left by end_read since
-  bool unnames_ = false;              // since the latest publication an entry lost a page that a version may show
+  bool pages_left_ = false;           // since the latest publication an entry lost a page that a version may show
   bool read_elsewhere_ = false;       // there have been reads on other streams: each publication needs its end
   std::vector<stream_id> open_reads_; // one for each
   std::uint64_t publications_ = 0;

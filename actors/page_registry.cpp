@@ -203,15 +203,15 @@ void page_registry::handle(const flush_copies&, outbox& out) {
 
 void page_registry::handle(const published_unchanged&, outbox& out) {
   begin(nullptr);
-  count_publication();
+  ++publications_;
+  end_deferrals();
   finish(out);
   if (unsubmitted_)
     submit(out);
 }
 
-/// What has been deferred for so many of them is deferred no longer.
-void page_registry::count_publication() {
-  ++publications_;
+/// What has been deferred for so many publications is deferred no longer.
+void page_registry::end_deferrals() {
   if (config_.defer_steps_max)
     deferrals_.take_due(publications_, *config_.defer_steps_max, [&](block& b) {
       b.bound_reached = true;
@@ -236,6 +236,7 @@ void page_registry::handle(const row_acknowledged& message, outbox& out) {
 
 void page_registry::handle(const rows_published& message, outbox& out) {
   begin(nullptr);
+  publications_ += message.version != 0 ? 1u : 0u;
   for (const row_number& shown : message.shown) {
     acknowledge(shown.request, shown.seq, message.readers);
     if (claim* c = live_claim(shown.request); c != nullptr && c->batch == message.batch)
@@ -259,8 +260,7 @@ void page_registry::handle(const rows_published& message, outbox& out) {
     else
       gone_[request] = message.readers; // its release_owners may still be on its way
   }
-  if (message.version != 0)
-    count_publication();
+  end_deferrals();
   finish(out);
 }
 

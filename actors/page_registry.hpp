@@ -189,6 +189,7 @@ private:
   void apply_history(claim& c, const history_report& report);
   void release_stale(claim& c);
   void advance_claim(claim& c, const owner_transition& message);
+  bool has_too_few_free(std::uint32_t slots) const;
   void grow(claim& c, std::uint32_t blocks, grant& granted);
   void commit(claim& c, const block_keys& keys, grant& granted);
   void share(claim& c, group_id group, block_ordinal ordinal, prefix_node& node, grant& granted);
@@ -231,7 +232,7 @@ private:
   void begin(claim* caller);
   void finish(outbox& out);
   void submit(outbox& out);
-  void count_publication();
+  void end_deferrals();
   void count_host_runs();
   void refuse(call_id call, refusal why);
   void fill_counts(offload_accepted& reply, const claim& c) const;

@@ -66,8 +66,8 @@ void page_registry::release_stale(claim& c) {
 
 void page_registry::advance_claim(claim& c, const owner_transition& message) {
   advanced done{message.call, {}, 0};
-  if (message.capacity_blocks > c.blocks) {
-    const std::uint32_t more = message.capacity_blocks - c.blocks;
+  const std::uint32_t more = message.capacity_blocks > c.blocks ? message.capacity_blocks - c.blocks : 0;
+  if (more > 0 && !(message.only_free && has_too_few_free(more))) {
     const slot_use use = c.stage == phase::decode ? slot_use::decode : slot_use::prefill;
     if (auto why = plan_gpu(std::vector<std::uint32_t>(groups(), more), use, c.batch, {})) {
       refuse_gpu(c, message.call, std::move(*why));
@@ -78,6 +78,14 @@ void page_registry::advance_claim(claim& c, const owner_transition& message) {
   commit(c, message.commit, done.granted);
   done.committed_blocks = c.committed;
   reply_ = std::move(done);
+}
+
+/// GPU slots of any group, without those for which an idle page would have to go.
+bool page_registry::has_too_few_free(std::uint32_t slots) const {
+  for (std::size_t g = 0; g < groups(); ++g)
+    if (ledger_.free_count(group_at(g), tier::gpu) < slots)
+      return true;
+  return false;
 }
 
 void page_registry::grow(claim& c, std::uint32_t blocks, grant& granted) {

@@ -64,7 +64,7 @@ void request_cache::begin(const advance& message, outbox& out) {
   note_history(message.history.tokens);
   const std::uint32_t wanted = blocks_of(message.capacity_tokens);
   transit(transition::advance, message.history, out, wanted,
-          message.commit ? keys(committed_, history_ / tokens_per_block_) : block_keys{});
+          message.commit ? keys(committed_, history_ / tokens_per_block_) : block_keys{}, message.only_free);
 }
 
 void request_cache::begin(const enter_decode& message, outbox& out) {
@@ -147,10 +147,10 @@ void request_cache::handle(const query_host_pages& message, outbox& out) {
 }
 
 void request_cache::transit(transition kind, const history_report& history, outbox& out, std::uint32_t capacity_blocks,
-                            block_keys commit) {
+                            block_keys commit, bool only_free) {
   history_report exact = history;
   exact.tokens = history_; // rule 3: every call carries the exact history
-  out.send(owner_transition{id_, running_id_, kind, std::move(exact), capacity_blocks, std::move(commit)});
+  out.send(owner_transition{id_, running_id_, kind, std::move(exact), capacity_blocks, std::move(commit), only_free});
 }
 
 /// Tokens behind those that are known, and the chain hashes of the blocks they complete.

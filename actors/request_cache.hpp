@@ -83,7 +83,7 @@ private:
   void begin(const leave_batch& message, outbox& out);
 
   void transit(transition kind, const history_report& history, outbox& out, std::uint32_t capacity_blocks = 0,
-               block_keys commit = {});
+               block_keys commit = {}, bool only_free = false);
   void accept_tokens(const std::vector<token>& accepted);
   void note_history(std::uint32_t reported);
   std::uint32_t blocks_of(std::uint32_t tokens) const {

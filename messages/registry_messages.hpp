@@ -56,7 +56,8 @@ struct owner_transition {
   history_report history;
   std::uint32_t capacity_blocks = 0; ///< length of the block table wanted; but for a shrink, less than it has: as it is
   block_keys commit;                 ///< blocks that enter the index
-  KVFERRY_FIELDS(owner_transition, request, call, kind, history, capacity_blocks, commit)
+  bool only_free = false;            ///< of an advance: as there
+  KVFERRY_FIELDS(owner_transition, request, call, kind, history, capacity_blocks, commit, only_free)
   static constexpr message_info info{"owner_transition", "request_cache", actor_kind::page_registry,
                                      "advanced | pages_granted | offload_accepted | transition_refused",
                                      "the runtime has ended: runtime_stopped"};
@@ -133,7 +134,7 @@ struct flush_copies {
 /// A publication that shows what the one before showed, for which the publisher was not asked. What was decided is
 /// submitted as by flush_copies.
 struct published_unchanged {
-  batch_id batch;
+  batch_id batch; ///< for those who read a record
   KVFERRY_FIELDS(published_unchanged, batch)
   static constexpr message_info info{"published_unchanged", "engine", actor_kind::page_registry, "", "ignored"};
 };

@@ -26,7 +26,8 @@ struct advance {
   std::vector<token> accepted;       ///< tokens behind those that are known
   std::uint32_t capacity_tokens = 0; ///< less than there is: as it is
   bool commit = false;               ///< complete blocks enter the index
-  KVFERRY_FIELDS(advance, call, history, accepted, capacity_tokens, commit)
+  bool only_free = false;            ///< capacity only from slots that are free; too few: it stays as it is
+  KVFERRY_FIELDS(advance, call, history, accepted, capacity_tokens, commit, only_free)
   static constexpr message_info info{"advance", "engine", actor_kind::request_cache, "call_done", "actor_died"};
 };
 

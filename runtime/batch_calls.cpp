@@ -54,7 +54,7 @@ void runtime_impl::close_batch(batch_id id) {
     closed_tables_.push_back({std::move(state.memory), closed ? closed->readers : readers});
     for (auto& [request, record] : requests_)
       if (record.batch == id) {
-        record.batch = batch_id::none();
+        record.leave_batch(state.stream);
         record.after.add(state.after);
       }
     ++members_changes_;
@@ -95,7 +95,8 @@ expected<void> runtime_impl::remove(batch_id id, request_id request) {
   auto done = wait_for<call_done>(call(request, leave_batch{}, request));
   if (!done)
     return tl::unexpected<error>{done.error()};
-  (*record)->batch = batch_id::none();
+  auto left = batches_.find(id);
+  (*record)->leave_batch(left == batches_.end() ? stream_id::none() : left->second.stream);
   ++members_changes_;
   return {};
 }
@@ -125,8 +126,10 @@ expected<publication> runtime_impl::publish(batch_id id, std::span<const request
     return tl::unexpected<error>{allowed.error()};
   settle_arrivals();
   const std::uint64_t sent = state.sent->load(std::memory_order_acquire);
+  // Whatever the caller was told of was told to the publisher before: whoever answers sends `row_changed` first. So
+  // nothing can have changed, and nothing that was granted waits, when it was sent nothing.
   if (same_order && stream == state.stream && sent == state.sent_before && state.after.empty()) {
-    send(published_unchanged{id}); // nothing can have changed: the publisher need not be asked
+    send(published_unchanged{id});
     run();
     settle_arrivals();
     return publication{state.version, 0, state.failed};
@@ -163,7 +166,10 @@ expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream
   auto state = find(id);
   if (!state)
     return tl::unexpected<error>{state.error()};
-  if (auto allowed = require_no_capture({{stream}}); !allowed)
+  std::vector<stream_id> touched{stream};
+  if (begins && stream != (*state)->stream && !(*state)->read_elsewhere)
+    touched.push_back((*state)->stream); // from now on publications leave the place that such reads wait for
+  if (auto allowed = require_no_capture(touched); !allowed)
     return tl::unexpected<error>{allowed.error()};
   auto changed = wait_for<read_changed>(begins ? call(request_id::none(), begin_read{call_id::none(), stream}, id)
                                                : call(request_id::none(), end_read{call_id::none(), stream}, id));
@@ -171,6 +177,7 @@ expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream
     return tl::unexpected<error>{changed.error()};
   if (changed->refused)
     return tl::unexpected<error>{error_of(*changed->refused)};
+  (*state)->read_elsewhere = (*state)->read_elsewhere || (begins && stream != (*state)->stream);
   std::vector<stream_id>& reading = (*state)->reading;
   if (begins)
     reading.push_back(stream);
@@ -179,8 +186,8 @@ expected<version_number> runtime_impl::change_read(batch_id id, stream_id stream
   return changed->version;
 }
 
-/// Calls of one kind go out together; what frees slots is done before what wants them. Where nothing else frees any, a
-/// request that comes to the end of its blocks asks for the next one with the same message.
+/// Calls of one kind go out together; what frees slots is done before what wants them. A request that comes to the end
+/// of its blocks asks for the next one with the same message, which it gets from slots that are free.
 expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
   auto state = find(id);
   if (!state)
@@ -203,21 +210,14 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     return record ? *record : nullptr;
   };
   using sent_call = std::pair<request_id, call_id>;
-  std::vector<sent_call> entries, suspensions, reservations;
-  struct sent_advance {
-    const progress* made;
-    call_id call;
-    bool with_slots; // it also asks for them
-  };
-  std::vector<sent_advance> advances;
+  std::vector<sent_call> advances, entries, suspensions, reservations;
 
   auto known_at = [&](std::size_t place, request_id request, step_call call) {
     request_record* const member = member_at(**state, place, request);
     return member != nullptr ? member : known(request, call);
   };
-  const bool slots_at_once = input.enter_decode.empty() && input.suspend.empty() && input.close.empty();
   auto wanted_at = [&](std::size_t place, request_id request) -> std::uint32_t {
-    const bool named = slots_at_once && place < input.reserve.size() && input.reserve[place].request == request;
+    const bool named = place < input.reserve.size() && input.reserve[place].request == request;
     return named ? input.reserve[place].capacity_tokens : 0;
   };
   for (std::size_t place = 0; place < input.advance.size(); ++place) {
@@ -225,11 +225,10 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     request_record* const record = known_at(place, made.request, step_call::advance);
     if (record == nullptr)
       continue;
-    const std::uint32_t wanted = wanted_at(place, made.request);
     if (auto right = check_progress(*record, made); !right)
       refuse(made.request, step_call::advance, right.error());
-    else if (auto sent = send_advance(*record, made, input.stream, wanted))
-      advances.push_back({&made, *sent, wanted > record->capacity});
+    else if (auto sent = send_advance(*record, made, input.stream, wanted_at(place, made.request)))
+      advances.emplace_back(made.request, *sent);
   }
   for (request_id request : input.enter_decode)
     if (known(request, step_call::enter_decode))
@@ -247,9 +246,9 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
       closes.emplace_back(request, *sent);
     else
       refuse(request, step_call::close, sent.error());
-  for (const sent_advance& sent : advances)
-    if (auto done = finish_advance(*sent.made, sent.call, sent.with_slots); !done)
-      refuse(sent.made->request, step_call::advance, done.error());
+  for (auto [request, sent] : advances)
+    if (auto done = wait_for_done(sent); !done)
+      refuse(request, step_call::advance, done.error());
   for (auto [request, sent] : entries)
     if (auto entered = finish_enter_decode(request, sent); !entered)
       refuse(request, step_call::enter_decode, entered.error());
@@ -279,10 +278,11 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
   settle_arrivals();
   std::uint64_t checked_at = (*state)->checked_at;
   const bool same_order = has_order(**state, input.order);
+  std::optional<std::vector<request_record*>> members; // of an order that was looked through
   if (!same_order || checked_at != members_changes_) {
     const std::size_t refused = result.refused.size();
     std::uint64_t changes = members_changes_; // when nobody but these comes, and nobody is lost
-    std::vector<request_record*> members;
+    members.emplace();
     for (request_id request : input.order) {
       request_record* const record = known(request, step_call::add);
       if (record != nullptr && record->batch != id) {
@@ -290,10 +290,9 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
         if (auto row = add(id, request); !row)
           refuse(request, step_call::add, row.error());
       }
-      members.push_back(record);
+      members->push_back(record);
     }
     checked_at = result.refused.size() == refused && changes == members_changes_ ? members_changes_ : 0;
-    (*state)->members = std::move(members);
   }
   const auto begin = std::chrono::steady_clock::now();
   auto done = publish(id, input.order, same_order, input.stream);
@@ -303,7 +302,9 @@ expected<step_result> runtime_impl::step(batch_id id, const step_input& input) {
     result.not_published = done.error();
     return result;
   }
-  (*state)->checked_at = checked_at;
+  (*state)->checked_at = checked_at; // now the order is the batch's, and its members with it
+  if (members)
+    (*state)->members = std::move(*members);
   result.version = done->version;
   result.publish_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   result.failed_rows = std::move(done->failed);

@@ -2,6 +2,7 @@
 // message.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -26,8 +27,16 @@ struct request_record {
   fence_set written;           ///< behind the writers of history not yet told
   fence_set last_written;      ///< behind all writers, by stream: a batch that it joins comes after them
   batch_id batch;              ///< none: in no row
+  std::vector<stream_id> left; ///< streams of the batches that it has left, whose steps may still run it
   fence_set after;             ///< what its pages wait for, until a batch's publication takes it
   std::vector<row_number> unnames;
+
+  /// It is in no batch any more, and the steps on `stream` may still run it.
+  void leave_batch(stream_id stream) {
+    batch = batch_id::none();
+    if (!stream.is_none() && std::find(left.begin(), left.end(), stream) == left.end())
+      left.push_back(stream);
+  }
 };
 
 } // namespace kvferry

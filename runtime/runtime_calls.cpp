@@ -72,7 +72,8 @@ void runtime_impl::note_progress(request_record& record, const progress& made, s
   record.history = made.history_tokens;
 }
 
-/// Nothing is sent when no block is crossed. What is sent also asks for slots for `capacity_tokens`.
+/// Nothing is sent when no block is crossed. What is sent also asks for slots for `capacity_tokens`, of those that are
+/// free.
 std::optional<call_id> runtime_impl::send_advance(request_record& record, const progress& made, stream_id written_on,
                                                   std::uint32_t capacity_tokens) {
   note_progress(record, made, written_on);
@@ -84,20 +85,8 @@ std::optional<call_id> runtime_impl::send_advance(request_record& record, const 
     record.committed = complete;
   return call(
       made.request,
-      advance{call_id::none(), report(record), std::exchange(record.accepted, {}), capacity_tokens, made.commit},
+      advance{call_id::none(), report(record), std::exchange(record.accepted, {}), capacity_tokens, made.commit, true},
       made.request);
-}
-
-/// For want of slots it was refused whole: then it goes without, and they are asked for again behind what frees some.
-expected<void> runtime_impl::finish_advance(const progress& made, call_id id, bool with_slots) {
-  auto done = wait_for_done(id);
-  if (!done && with_slots)
-    if (auto found = requests_.find(made.request); found != requests_.end() && !found->second.lost)
-      done = wait_for_done(
-          call(made.request, advance{call_id::none(), report(found->second), {}, 0, made.commit}, made.request));
-  if (!done)
-    return tl::unexpected<error>{done.error()};
-  return {};
 }
 
 expected<void> runtime_impl::advance_history(const progress& made, stream_id written_on) {

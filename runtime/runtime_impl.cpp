@@ -260,7 +260,7 @@ std::vector<stream_id> runtime_impl::running_streams(const request_record& recor
                                                      std::span<const stream_id> running) const {
   if (!running.empty())
     return {running.begin(), running.end()};
-  std::vector<stream_id> streams;
+  std::vector<stream_id> streams = record.left;
   record.last_written.for_each([&](fence f) { streams.push_back(f.stream); });
   if (auto batch = batches_.find(record.batch); batch != batches_.end() && !batch->second.stream.is_none())
     streams.push_back(batch->second.stream);

@@ -94,6 +94,7 @@ private:
     std::shared_ptr<const std::atomic<std::uint64_t>> sent = {}; // messages to its publisher
     std::uint64_t sent_before = 0;       // as many with the latest publication; 0: it was refused, or there is none
     std::vector<stream_id> reading = {}; // one for each open read
+    bool read_elsewhere = false;         // there have been reads on another stream than the publications'
     std::uint64_t checked_at = 0;        // `members_changes_` when all of `order` were in this batch
     std::vector<request_record*> members = {};       // of `order` then; none of them has gone while that is so
     std::unique_ptr<recording_device> recorded = {}; // its publisher's, when there is a recorder
@@ -158,7 +159,6 @@ private:
   expected<void> check_progress(const request_record& record, const progress& made) const;
   std::optional<call_id> send_advance(request_record& record, const progress& made, stream_id written_on,
                                       std::uint32_t capacity_tokens);
-  expected<void> finish_advance(const progress& made, call_id id, bool with_slots);
   call_id send_enter_decode(request_id request);
   expected<call_id> send_suspend(request_id request, std::span<const stream_id> running);
   expected<std::optional<call_id>> send_close(request_id request, std::span<const stream_id> running);

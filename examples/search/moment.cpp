@@ -15,7 +15,7 @@ void moment::begin_to_wait(const kvferry::waiting_message& sent) {
   names.push_back(state.sent(sent.from));
   waiting.push_back(sent);
   if (kvferry::is_publisher(sent.to))
-    ++sent_to_publishers;
+    sent_to_publishers += pages::mix(0, static_cast<std::uint64_t>(sent.to));
 }
 
 void moment::engine_goes_on() {

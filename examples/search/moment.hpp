@@ -15,11 +15,11 @@ struct moment {
   state_hash state;
   std::vector<std::uint64_t> names;              ///< of the messages that wait, as state_hash has them
   std::vector<kvferry::waiting_message> waiting; ///< the same messages
-  std::uint64_t sent_to_publishers = 0;          ///< messages so far: the engine asks no publisher that was sent none
-  std::uint64_t ended = 0;                       ///< names who has
-  bool caller_may_go_on = false;                 ///< the engine's call has its answer
-  bool waits_for_all = false;                    ///< the engine goes on only when nothing waits
-  std::uint32_t waits = 0;                       ///< rounds in which the engine waited for a call to be granted
+  std::uint64_t sent_to_publishers = 0; ///< names how many each was sent: the engine asks none that was sent none
+  std::uint64_t ended = 0;              ///< names who has
+  bool caller_may_go_on = false;        ///< the engine's call has its answer
+  bool waits_for_all = false;           ///< the engine goes on only when nothing waits
+  std::uint32_t waits = 0;              ///< rounds in which the engine waited for a call to be granted
 
   bool can_go_on() const { return caller_may_go_on && !waits_for_all; }
 

@@ -111,7 +111,9 @@ public:
   /// Errors: read_open, invalid_argument (a request stands in `order` twice), stream_capturing.
   expected<publication> publish(std::span<const request_id> order, stream_id stream);
 
-  /// Orders `stream` after the latest publication; it sees that version until `end_read`. Errors: not_published.
+  /// Orders `stream` after the latest publication; it sees that version until `end_read`. The batch's first read on
+  /// another stream than that of its publications comes after all that was launched there.
+  /// Errors: not_published, stream_capturing (`stream`; the first time also the publications' stream).
   expected<version_number> begin_read(stream_id stream);
   /// Errors: invalid_argument (no read was begun on the stream).
   expected<void> end_read(stream_id stream);

@@ -11,7 +11,6 @@
 namespace kvferry {
 
 constexpr int trace_format_version = 3;
-constexpr int oldest_readable_trace_format = 2;
 
 /// A line's parts; views into it.
 struct record_line {

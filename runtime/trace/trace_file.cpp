@@ -67,10 +67,9 @@ expected<void> trace_file::read_header(std::string_view line, std::string_view n
   if (!header.is_object() || !header.contains("kvferry_trace"))
     return fail(error_code::damaged_record, fmt::format("{}: its first line is no header of a trace", name));
   const json& version = header["kvferry_trace"];
-  if (!version.is_number_integer() || version < oldest_readable_trace_format || version > trace_format_version)
-    return fail(error_code::unknown_format, // before the check, which another version may make otherwise
-                fmt::format("{}: is a trace of version {}; this reads versions {} to {}", name, version.dump(),
-                            oldest_readable_trace_format, trace_format_version));
+  if (version != trace_format_version) // before the check, which another version may make otherwise
+    return fail(error_code::unknown_format, fmt::format("{}: is a trace of version {}; this reads version {}", name,
+                                                        version.dump(), trace_format_version));
   sealed_line sealed;
   if (!split_check(line, sealed) || check_of(sealed.bytes, 0) != sealed.check)
     return fail(error_code::damaged_record, fmt::format("{}: line 1: the header is damaged", name));

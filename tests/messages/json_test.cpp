@@ -70,9 +70,10 @@ TEST_CASE("messages look as documented in JSON") {
   m.kind = transition::enter_decode;
   m.history = {12, fence{stream_id{1}, 5}, {}};
   m.commit = {2, {~std::uint64_t{0}}, {1, -2, 3, 4}};
-  REQUIRE(body_json(any_message{m}).dump() ==
-          R"({"request":7,"call":null,"kind":"enter_decode","history":{"tokens":12,"written":[[1,5]],"running":[]},)"
-          R"("capacity_blocks":0,"commit":{"first":2,"hashes":[18446744073709551615],"tokens":[1,-2,3,4]}})");
+  REQUIRE(
+      body_json(any_message{m}).dump() ==
+      R"({"request":7,"call":null,"kind":"enter_decode","history":{"tokens":12,"written":[[1,5]],"running":[]},)"
+      R"("capacity_blocks":0,"commit":{"first":2,"hashes":[18446744073709551615],"tokens":[1,-2,3,4]},"only_free":false})");
   REQUIRE(to_string(any_message{flush_copies{}}) == "flush_copies {}");
   transition_refused refused{
       call_id{3}, {error_code::gpu_full, "full", shortage{group_id{1}, tier::host, 1, 2, 3, 4, 5, 6, {batch_id{2}}}}};

@@ -30,6 +30,11 @@ TEST_CASE("a step behind a publication that changes nothing comes after the read
                    "end_read 15 0 0; step 13 0 0"));
 }
 
+TEST_CASE("a page of who has left a batch is spilled behind the steps of that batch") {
+  REQUIRE(is_right("setup 0 0 5 0 0 0 0 0 0 0 0 0; open 0 0 0; open 0 0 0; step 15 0 0; step 21 31 0; open 0 0 0; "
+                   "open 0 0 0; step 45 0 0; step 3 0 0; leave 4 0 0; open 0 19 0; suspend 21 0 0; reserve 47 39 6"));
+}
+
 TEST_CASE("who left a batch still has its earlier readers waited for") {
   // The page is freed later, when its copy is done; by then the publication without the row has named the readers.
   REQUIRE(is_right("setup 0 0 0 0 0 1 0 0 1 0 0 0; open 0 30 0; step 45 0 0; open 0 0 0; step 9 0 18; open 0 10 0; "

@@ -93,12 +93,12 @@ TEST_CASE("lines that are lost, doubled or in another order are damage") {
 
 TEST_CASE("a trace of another version is refused by its number, whatever else it holds") {
   const std::string text = record_of_shared_block();
-  for (const char* version : {"1", "4", "2.5", "\"two\""}) {
+  for (const char* version : {"1", "2", "4", "\"two\""}) {
     auto read = trace_file::parse(with(text, "\"kvferry_trace\":", "3", version), "later.jsonl");
     REQUIRE_FALSE(read);
     REQUIRE(read.error().code == error_code::unknown_format);
     REQUIRE(read.error().message ==
-            std::string{"later.jsonl: is a trace of version "} + version + "; this reads versions 2 to 3");
+            std::string{"later.jsonl: is a trace of version "} + version + "; this reads version 3");
   }
 }
 

@@ -51,15 +51,6 @@ TEST_CASE("the traces in tests/traces are reproduced") {
   }
 }
 
-/// What the actors do may be another thing by now.
-TEST_CASE("a trace of version 2, in which each publication names its order, is read") {
-  const std::string text = content_of(path_of("version_2"));
-  REQUIRE_THAT(text, StartsWith("{\"kvferry_trace\":2,"));
-  REQUIRE_THAT(text, !ContainsSubstring("\"order\":null"));
-  REQUIRE(parsed(text).state() == trace_state::whole);
-  REQUIRE(parsed(text).records().size() > 100);
-}
-
 /// With every version of the actor library: what it does may not show.
 TEST_CASE("the runs behind the traces, made again under stepped, give the same bytes") {
   for (const auto& [name, record] : recorded_traces()) {

@@ -42,6 +42,25 @@ TEST_CASE("a publication on another stream is refused while the one before is be
   REQUIRE(r.rows->publish({{id}}, other).has_value());
 }
 
+TEST_CASE("the first read on another stream needs the publications' stream, later ones do not") {
+  runtime_rig r;
+  const stream_id other = r.gpu->create_stream("other");
+  const request_id id = r.prefill('a', 2);
+  REQUIRE(r.rows->add(id));
+  REQUIRE(r.rows->publish({{id}}, r.engine));
+  r.gpu->begin_capture(r.engine);
+  REQUIRE(code_of(r.rows->begin_read(other)) == error_code::stream_capturing);
+  r.gpu->end_capture(r.engine);
+  REQUIRE(r.rows->begin_read(other));
+  REQUIRE(r.rows->end_read(other));
+  REQUIRE(r.of->reserve(id, 12));
+  REQUIRE(r.rows->publish({{id}}, r.engine).value().version == 2);
+  r.gpu->begin_capture(r.engine);
+  REQUIRE(r.rows->begin_read(other).value() == 2);
+  REQUIRE(r.rows->end_read(other));
+  r.gpu->end_capture(r.engine);
+}
+
 TEST_CASE("a batch with an open read on a stream that is being captured closes when the capture has ended") {
   runtime_rig r;
   const stream_id other = r.gpu->create_stream("other");

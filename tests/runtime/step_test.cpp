@@ -144,17 +144,33 @@ TEST_CASE("a step whose slots are refused has gone forward all the same") {
   REQUIRE(r.of->open(r.prompt('a', 3)).value().matched_tokens == 8); // both blocks have entered the index
 }
 
-TEST_CASE("a step in which slots are freed grants with them") {
-  runtime_rig r(4);
+TEST_CASE("slots that a step asks for with progress cost no page that others of the step make room for") {
+  runtime_rig r(5);
+  REQUIRE(r.of->close(r.prefill('c', 2))); // its first block stays, idle
   const request_id goes = r.prefill('a', 2), grows = r.prefill('b', 2);
-  REQUIRE(r.rows->step({.order = {goes, grows}, .stream = r.engine}).value().refused.empty());
-  auto done = r.rows->step({.advance = {{grows, 8, {'c'}, false}},
+  auto done = r.rows->step({.advance = {{grows, 8, {'d'}, false}},
                             .close = {goes},
                             .reserve = {{grows, 12}},
                             .order = {grows},
                             .stream = r.engine});
   REQUIRE(done.value().refused.empty());
   REQUIRE(done->granted == std::vector<request_id>{grows});
+  REQUIRE(r.of->take_statistics().pages_evicted == 0);
+  REQUIRE(r.of->open(r.prompt('c', 2)).value().matched_tokens == 4);
+}
+
+TEST_CASE("a step that is not published leaves the batch the order that it had") {
+  runtime_rig r;
+  const request_id a = r.prefill('a', 2), b = r.prefill('b', 2);
+  REQUIRE(r.rows->step({.order = {a, b}, .stream = r.engine}).value().refused.empty());
+  const stream_id other = r.gpu->create_stream("other");
+  REQUIRE(r.rows->begin_read(other));
+  REQUIRE(r.rows->step({.order = {b, a}, .stream = r.engine}).value().not_published->code == error_code::read_open);
+  REQUIRE(r.rows->end_read(other));
+  REQUIRE(
+      r.rows->step({.advance = {{a, 8, {'x'}, false}}, .order = {a, b}, .stream = r.engine}).value().refused.empty());
+  REQUIRE(r.of->advance({b, 7, {}, false}, r.engine)); // where it was
+  REQUIRE(code_of(r.of->advance({a, 7, {}, false}, r.engine)) == error_code::invalid_argument);
 }
 
 TEST_CASE("a publication behind which nothing happened asks no publisher, and shows what was shown") {
@@ -180,6 +196,16 @@ TEST_CASE("a publication behind which nothing happened asks no publisher, and sh
   REQUIRE(code_of(publish()) == error_code::read_open);
   REQUIRE(r.rows->end_read(other));
   REQUIRE(publish().value().version == 2);
+
+  r.gpu->hold_stream(r.engine);
+  bool ran = false;
+  REQUIRE(r.rows->publish({{id}}, other).value().version == 2); // behind what the engine's stream does, all the same
+  r.gpu->launch(other, "step", [&](kernel&) { ran = true; });
+  r.gpu->run_all();
+  REQUIRE_FALSE(ran);
+  r.gpu->release_stream(r.engine);
+  r.gpu->run_all();
+  REQUIRE(ran);
   REQUIRE(r.rows->publish({}, r.engine).value().version == 3); // no row is active
   REQUIRE(r.of->close(id));
   REQUIRE(r.rows->publish({}, r.engine).value().version == 4);
