@@ -36,7 +36,7 @@ void completions::report(outbox& out) {
   });
   bool news = false; // of any: a stream that stands still holds no other's back
   watched_.remove_if([&](fence f) {
-    const bool has_passed = f.sequence <= passed_.sequence_on(f.stream);
+    const bool has_passed = passed_.covers(f);
     news = news || has_passed;
     return has_passed;
   });

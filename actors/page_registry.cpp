@@ -74,7 +74,7 @@ void page_registry::finish(outbox& out) {
   if (granted != nullptr) {
     granted->seq = caller_->seq;
     granted->blocks = caller_->blocks;
-    granted->after.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+    granted->after.remove_covered(passed_);
     if (auto* accepted = std::get_if<offload_accepted>(&reply_))
       fill_counts(*accepted, *caller_);
   }
@@ -82,7 +82,7 @@ void page_registry::finish(outbox& out) {
   if (!copies_.empty()) {
     count_host_runs();
     for (fence_set* before : {&before_to_host_, &before_to_gpu_})
-      before->remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+      before->remove_covered(passed_);
     out.send(copy_pages{std::exchange(copies_, {}), std::exchange(before_to_host_, {}),
                         std::exchange(before_to_gpu_, {}), !reply_waits_for_.empty()});
     unsubmitted_ = reply_waits_for_.empty();
@@ -186,7 +186,7 @@ void page_registry::handle(const fence_passed& message, outbox& out) {
     b->unwritten = false;
     touched_.push_back(b);
   }
-  written_watched_.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+  written_watched_.remove_covered(passed_);
   finish(out);
 }
 

@@ -80,7 +80,7 @@ void slot_ledger::enter_free_list(slot_key slot) {
   pool& p = at(slot.group, slot.on);
   if (p.more[slot.slot] != 0) {
     fence_set& fences = p.mores[p.more[slot.slot]].fences;
-    fences.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+    fences.remove_covered(passed_);
     awaited_.add(fences);
     if (!fences.empty())
       return p.fenced.push_back(slot.slot);
@@ -130,11 +130,11 @@ void slot_ledger::add_fences(slot_key slot, const fence_set& fences) {
 
 void slot_ledger::note_passed(const fence_set& passed) {
   passed_.add(passed);
-  awaited_.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+  awaited_.remove_covered(passed_);
   for (pool& p : pools_)
     std::erase_if(p.fenced, [&](std::uint32_t slot) {
       fence_set& fences = p.mores[p.more[slot]].fences;
-      fences.remove_if([&](fence f) { return f.sequence <= passed_.sequence_on(f.stream); });
+      fences.remove_covered(passed_);
       if (!fences.empty())
         return false;
       drop_empty_more(p, slot);

@@ -44,7 +44,7 @@ void staging_ring::publish(const slot& used, fence read) {
 
 void staging_ring::reclaim(const fence_set& passed) {
   for (buffer& each : slots_)
-    if (each.is == state::in_flight && each.read.sequence <= passed.sequence_on(each.read.stream))
+    if (each.is == state::in_flight && passed.covers(each.read))
       each.is = state::free;
 }
 

@@ -73,11 +73,19 @@ public:
     return found;
   }
 
+  /// True when `other` is reached once those here have passed.
+  bool covers(fence other) const { return other.sequence <= sequence_on(other.stream); }
+
   /// True when every fence here is reached once those of `other` have passed.
   bool covered_by(const fence_set& other) const {
     bool covered = true;
-    for_each([&](fence f) { covered = covered && f.sequence <= other.sequence_on(f.stream); });
+    for_each([&](fence f) { covered = covered && other.covers(f); });
     return covered;
+  }
+
+  /// Drops every fence that is reached once those of `passed` have.
+  void remove_covered(const fence_set& passed) {
+    remove_if([&](fence f) { return passed.covers(f); });
   }
 
 private:
