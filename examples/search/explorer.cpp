@@ -135,8 +135,7 @@ private:
     if (!bounds_.looks_ahead || place == branch::root || !tree_.at(place).where)
       return false;
     const deviation by = tree_.at(place).added;
-    const bool cut = look_ahead(*tree_.at(place).where, by.option);
-    if (!cut)
+    if (!look_ahead(*tree_.at(place).where, by.option))
       return false;
     run_result unrun;
     unrun.was_cut = true;

@@ -18,6 +18,22 @@ int* look(publisher_rig& r, stream_id stream, int& found) {
   return &found;
 }
 
+/// Version 1 shows slot 10 in row 0; a read of it on `other` was begun and has been launched, and is held.
+void hold_a_read(publisher_rig& r, int& found) {
+  r.join(R1, 1, {gpu(0, 10)});
+  r.publish({}, {R1});
+  r.device.gpu->run_all();
+  r.send(begin_read{call_id{2}, r.other});
+  r.device.gpu->hold_stream(r.other);
+  look(r, r.other, found);
+}
+
+/// Whatever waited for the read goes on.
+void let_the_read_go(publisher_rig& r) {
+  r.device.gpu->release_stream(r.other);
+  r.device.gpu->run_all();
+}
+
 bool all_passed(publisher_rig& r, const fence_set& fences) {
   bool passed = true;
   fences.for_each([&](fence f) { passed = passed && r.device.gpu->passed(f); });
@@ -96,34 +112,23 @@ TEST_CASE("a publication while a read is open is refused by name, and nothing is
 
 TEST_CASE("tables are not rewritten before the readers of the last version have read them") {
   publisher_rig r;
-  r.join(R1, 1, {gpu(0, 10)});
-  r.publish({}, {R1});
-  r.device.gpu->run_all();
-  r.send(begin_read{call_id{2}, r.other});
-  r.device.gpu->hold_stream(r.other);
   int found = -9;
-  look(r, r.other, found);
+  hold_a_read(r, found);
   r.send(end_read{call_id{3}, r.other});
   r.change(R1, 2, {gpu(0, 11)});
   r.publish({}, {R1});
   const fence_set readers = r.told().readers;
   r.device.gpu->run_all();
   REQUIRE_FALSE(all_passed(r, readers)); // slots that it unnames wait for them, too
-  r.device.gpu->release_stream(r.other);
-  r.device.gpu->run_all();
+  let_the_read_go(r);
   REQUIRE(all_passed(r, readers));
   REQUIRE(found == 10);
 }
 
 TEST_CASE("a publication that changes nothing comes after the reads that have ended, and its news with it") {
   publisher_rig r;
-  r.join(R1, 1, {gpu(0, 10)});
-  r.publish({}, {R1});
-  r.device.gpu->run_all();
-  r.send(begin_read{call_id{2}, r.other});
-  r.device.gpu->hold_stream(r.other);
   int found = -9;
-  look(r, r.other, found);
+  hold_a_read(r, found);
   r.send(end_read{call_id{3}, r.other});
   const bool with_news = GENERATE(false, true);
   if (with_news) { // as it was: the page in slot 11 was never shown
@@ -138,8 +143,7 @@ TEST_CASE("a publication that changes nothing comes after the reads that have en
   look(r, r.engine, step_saw);
   r.device.gpu->run_all();
   REQUIRE(step_saw == -9); // a step writes into pages that the read may read
-  r.device.gpu->release_stream(r.other);
-  r.device.gpu->run_all();
+  let_the_read_go(r);
   REQUIRE(all_passed(r, readers));
   REQUIRE(found == 10);
   REQUIRE(step_saw == 10);
@@ -232,19 +236,14 @@ TEST_CASE("once there was a read on another stream, each publication leaves the 
 
 TEST_CASE("a batch that is closed while reads are open leaves fences of their streams") {
   publisher_rig r;
-  r.join(R1, 1, {gpu(0, 10)});
-  r.publish({}, {R1});
-  r.send(begin_read{call_id{2}, r.other});
-  r.device.gpu->hold_stream(r.other);
   int found = -9;
-  look(r, r.other, found);
+  hold_a_read(r, found);
   r.send(close_batch{call_id{3}, {}});
   const fence_set readers = r.publisher.only<batch_closed>().readers;
   REQUIRE(r.told().readers.sequence_on(r.other) == readers.sequence_on(r.other));
   r.device.gpu->run_all();
   REQUIRE_FALSE(r.device.gpu->passed({r.other, readers.sequence_on(r.other)}));
-  r.device.gpu->release_stream(r.other);
-  r.device.gpu->run_all();
+  let_the_read_go(r);
   REQUIRE(r.device.gpu->passed({r.other, readers.sequence_on(r.other)}));
   REQUIRE(found == 10);
 }
